@@ -2,6 +2,7 @@
 
 pub(crate) mod server;
 mod bootstrap;
+pub(crate) mod lease;
 pub(crate) mod builder;
 pub(crate) mod direct;
 pub(crate) mod listen;

@@ -119,6 +119,18 @@ impl Hub {
         })
     }
 
+    /// Does work in the background at this interval, if there is a runtime to wait in.
+    pub(crate) fn repeat(&self, interval: Duration, work: impl Fn(&Hub) + Send + Sync + 'static) {
+        let owner = self.me.clone();
+        self.spawn(async move {
+            loop {
+                tokio::time::sleep(interval).await;
+                let Some(hub) = owner.upgrade() else { return };
+                work(&hub);
+            }
+        });
+    }
+
     /// Does work in the background, if there is a runtime for it.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> bool {
         let Ok(runtime) = Handle::try_current() else { return false };
@@ -149,6 +161,8 @@ pub(crate) struct Settings {
     pub(crate) initial_pace: Option<Pace>,
     /// Whether garbage collection is enabled.
     pub(crate) garbage_collection: bool,
+    /// How often the server renews its own Lease; `None` for never.
+    pub(crate) lease_renewal: Option<Duration>,
     /// The closures that admit writes.
     pub(crate) admission: Vec<Admit>,
     /// The closure that decides access reviews. Without one, everything is allowed.

@@ -2,10 +2,12 @@
 
 pub(crate) mod route;
 pub(crate) mod auth;
+pub(crate) mod guard;
 pub(crate) mod render;
 pub(crate) mod call;
 pub(crate) mod general;
 pub(crate) mod dispatch;
+pub(crate) mod websocket;
 pub(crate) mod service;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;

@@ -33,6 +33,9 @@ A file of faults, in YAML or JSON:
   - {action: status, code: 503, verb: list, resource: pods, nth: 2}
   - {action: reset_after_events, events: 20, verb: watch, probability: 0.1}";
 
+/// How often kube-apiserver renews its own Lease.
+const LEASE_RENEWAL: Duration = Duration::from_secs(10);
+
 /// Serve the Kubernetes API from memory, without a cluster.
 ///
 /// The server starts with the objects that every cluster has, such as namespaces and Service default/kubernetes, and with
@@ -68,6 +71,9 @@ pub(crate) struct Arguments {
     /// Inject faults: a file in YAML or JSON, with the same content as POST /faults of --admin.
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
+    /// Delete objects together with their owners, as the garbage collector of a cluster does.
+    #[arg(long)]
+    garbage_collection: bool,
     /// Encrypt connections, with a generated certificate; the kubeconfig has its authority.
     #[arg(long)]
     tls: bool,
@@ -131,7 +137,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         return Err(Failure::usage(what).hint("listen on 127.0.0.1, or set a token with --token-file"));
     }
     let end = ending::after(arguments.duration);
-    let mut builder = ApiServer::builder().cluster_objects(*listen);
+    let mut builder = ApiServer::builder()
+        .cluster_objects(*listen)
+        .garbage_collection(arguments.garbage_collection)
+        .lease_renewal(LEASE_RENEWAL);
     if let Some(token) = token {
         builder = builder.token(token);
     }

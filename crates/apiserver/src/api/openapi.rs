@@ -7,6 +7,7 @@ mod paths;
 mod schemas;
 mod table;
 mod types;
+pub(crate) mod v2;
 
 use serde_json::{Map, Value, json};
 
@@ -28,6 +29,12 @@ pub(crate) fn document(group: &str, version: &str, kinds: &[ServedKind], types: 
         "paths": paths,
         "components": { "schemas": schemas },
     })
+}
+
+/// Returns the document of version 2 with these types, and all types that their fields use.
+#[must_use]
+pub(crate) fn document_v2(names: Vec<String>, types: &impl Types) -> Value {
+    v2::document(&schemas::reachable(names, types))
 }
 
 /// Returns the answer to `/openapi/v3`: the location of each document, and a hash that changes with its content.

@@ -8,7 +8,6 @@
 //! | `POST /compact`, `/disconnect`, `/restart` | does the same as the method of the server |
 //! | `GET /requests` | returns the last requests |
 
-mod guard;
 mod parse;
 
 use http::{Method, Request, Response};
@@ -25,8 +24,8 @@ use crate::hub::journal::AnsweredFrom;
 use crate::message::reply::{Body, page_not_found, status_reply, value_reply};
 use crate::status::Status;
 use crate::wire::auth;
+use crate::wire::guard::Guard;
 use crate::wire::http::{HttpServer, Site, Transport};
-use guard::Guard;
 pub use parse::FaultError;
 
 /// The largest size of a fault description, in bytes.
@@ -39,8 +38,8 @@ impl ApiServer {
     /// Every request needs the admin token in an `Authorization: Bearer` header. The token is the one set with
     /// [`admin_token`](crate::ApiServerBuilder::admin_token), or a generated one; [`HttpServer::token`] returns it.
     ///
-    /// A web page cannot control the server: a request with an `Origin` header is refused, and so is a request whose
-    /// `Host` is neither the address of the listener nor `localhost`. A `POST` must have the content type
+    /// A web page cannot control the server: a request whose `Host` is neither the address of the listener nor
+    /// `localhost` is refused, and so is a request of another site (`Origin`). A `POST` must have the content type
     /// `application/json`, even if its body is empty.
     ///
     /// A fault is written as its kind, its values and its conditions:
@@ -73,20 +72,21 @@ impl ApiServer {
         let listener = TcpListener::bind(address).await?;
         let given = self.hub.settings.admin_token.clone().filter(|token| !token.is_empty());
         let token = given.unwrap_or_else(auth::fresh_token);
-        let guard = Arc::new(Guard { token: token.clone(), address: listener.local_addr()? });
-        let server = self.clone();
+        let guard = Guard(listener.local_addr()?);
+        let (server, expected) = (self.clone(), Arc::<str>::from(token.as_str()));
         let handler = Arc::new(move |request| {
-            let (server, guard) = (server.clone(), guard.clone());
-            Box::pin(async move { Ok(answer(&server, &guard, request).await) }) as _
+            let (server, expected) = (server.clone(), expected.clone());
+            Box::pin(async move { Ok(answer(&server, guard, &expected, request).await) }) as _
         });
         // Failed connections of the admin address are not faults of the server, so they get a separate record.
         HttpServer::listen(listener, Site::new(handler, Transport::Plain, Faults::new(0)), Some(token))
     }
 }
 
-async fn answer(server: &ApiServer, guard: &Guard, request: Request<Incoming>) -> Response<Body> {
+async fn answer(server: &ApiServer, guard: Guard, token: &str, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    if let Err(refused) = guard.check(&parts) {
+    let allowed = guard.check(&parts);
+    if let Err(refused) = allowed.and_then(|()| auth::check_always(token, &parts)) {
         return status_reply(&refused);
     }
     match (&parts.method, parts.uri.path()) {

@@ -15,6 +15,7 @@ use crate::api::write::{WriteFailure, WriteOptions, create, receive};
 use crate::chance::Chance;
 use crate::fault::Faults;
 use crate::host::bootstrap;
+use crate::host::lease;
 use crate::host::server::ApiServer;
 use crate::hub::access::Access;
 use crate::hub::admission::{Admission, Admit};
@@ -68,6 +69,7 @@ impl Default for ApiServerBuilder {
                 compressed_watches: true,
                 initial_pace: None,
                 garbage_collection: false,
+                lease_renewal: None,
                 admission: Vec::new(),
                 access: None,
                 webhook_services: Vec::new(),
@@ -394,7 +396,7 @@ impl ApiServerBuilder {
 
     /// Deletes objects together with their owners, as the garbage collector of a cluster does. Each delete request
     /// chooses the propagation policy: background, foreground or orphan. Off unless set, as on a server without
-    /// controllers.
+    /// controllers. A foreground or orphan delete then only marks the object and adds the finalizer of the policy.
     ///
     /// ```
     /// use kube_embedded_apiserver::ApiServer;
@@ -409,6 +411,28 @@ impl ApiServerBuilder {
     /// ```
     pub fn garbage_collection(mut self, on: bool) -> Self {
         self.settings.garbage_collection = on;
+        self
+    }
+
+    /// Renews a Lease of the server at this interval, as kube-apiserver does every 10 seconds. Each renewal advances the
+    /// revision, so that watches of idle resources get bookmarks, and clients do not take them for dead. Off unless set.
+    ///
+    /// The server must be built inside a runtime. A paused clock would run from renewal to renewal, so leave it off there
+    /// unless the test is about bookmarks.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use kube_embedded_apiserver::ApiServer;
+    /// # use std::time::Duration;
+    /// let server = ApiServer::builder().lease_renewal(Duration::from_secs(10)).build();
+    /// let before = server.revision();
+    /// tokio::time::sleep(Duration::from_secs(35)).await;
+    /// assert_eq!(server.revision(), before + 3);
+    /// # }
+    /// ```
+    pub fn lease_renewal(mut self, interval: Duration) -> Self {
+        self.settings.lease_renewal = Some(interval.max(Duration::from_millis(1)));
         self
     }
 
@@ -570,6 +594,9 @@ impl ApiServerBuilder {
             put(&hub, resource, object);
         }
         self.custom.iter().for_each(|resource| put(&hub, DEFINITIONS, definition_of(resource)));
+        if let Some(interval) = hub.settings.lease_renewal {
+            lease::keep(&hub, interval);
+        }
         ApiServer::from_hub(hub)
     }
 }

@@ -3,6 +3,7 @@
 use bytes::Buf;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
+use hyper::body::Incoming;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,7 +11,8 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 use tower::{BoxError, Service};
 
 use crate::host::server::ApiServer;
-use crate::message::reply::Body;
+use crate::message::reply::{Body, status_reply};
+use crate::wire::guard::Guard;
 use crate::wire::http::{Handler, HttpServer, Site, Transport};
 use crate::wire::service::handle;
 #[cfg(feature = "tls")]
@@ -38,6 +40,12 @@ where
 
 impl ApiServer {
     /// Listens for HTTP/1.1 and HTTP/2 on an address. Port 0 takes a free port.
+    ///
+    /// Without a [`token`](crate::ApiServerBuilder::token), a web page in a browser on the same machine cannot use the
+    /// server. A request whose `Host` is neither the address of the listener, nor a loopback address, nor `localhost` is
+    /// refused, and so is a request of another site (`Origin`), or a `POST` without a content type.
+    ///
+    /// A connection is closed if no request arrives within 30 seconds, or if the head of a request takes longer.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -86,9 +94,19 @@ impl ApiServer {
     }
 
     async fn listen(&self, address: impl ToSocketAddrs, transport: Transport) -> io::Result<HttpServer> {
+        let listener = TcpListener::bind(address).await?;
+        let token = self.hub.settings.token.clone();
+        // A web page does not know the token.
+        let guard = if token.is_none() { Some(Guard(listener.local_addr()?)) } else { None };
         let server = self.clone();
-        let handler: Handler = Arc::new(move |request| server.clone().call(request));
+        let handler: Handler = Arc::new(move |request: Request<Incoming>| {
+            let (parts, body) = request.into_parts();
+            match guard.map_or(Ok(()), |guard| guard.check(&parts)) {
+                Ok(()) => server.clone().call(Request::from_parts(parts, body)),
+                Err(refused) => Box::pin(async move { Ok(status_reply(&refused)) }),
+            }
+        });
         let site = Site::new(handler, transport, self.faults().clone());
-        HttpServer::listen(TcpListener::bind(address).await?, site, self.hub.settings.token.clone())
+        HttpServer::listen(listener, site, token)
     }
 }

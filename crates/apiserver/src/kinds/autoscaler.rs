@@ -96,6 +96,10 @@ pub(super) fn to_shown(object: &mut Value) {
             part.insert(old.to_owned(), percent);
         }
     }
+    // Version 2 omits a zero, and version 1 shows it.
+    if let Some(status) = open(object, "status") {
+        status.entry("currentReplicas").or_insert_with(|| 0.into());
+    }
     for (name, part, member, _) in ANNOTATED {
         let found = object.get_mut(part).and_then(Value::as_object_mut).and_then(|part| part.remove(member));
         let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);

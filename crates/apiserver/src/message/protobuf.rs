@@ -4,14 +4,13 @@ mod decode;
 mod encode;
 
 pub(crate) use decode::{Broken, decode};
-pub(crate) use encode::encode;
+pub(crate) use encode::{encode, put_bytes, put_text};
 
 use bytes::Bytes;
 use serde_json::Value;
 
 use crate::kinds::types::{self, Struct};
 use decode::{Field, fields};
-use encode::{put_bytes, put_text};
 
 /// The media type.
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";

@@ -10,25 +10,24 @@ const OPEN: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
 
 /// Refuses a request without the token, if the server has one.
 pub(crate) fn check(token: Option<&str>, parts: &request::Parts) -> Result<(), Status> {
-    let Some(token) = token else { return Ok(()) };
-    if OPEN.contains(&parts.uri.path()) || knows(token, parts) { Ok(()) } else { Err(unauthorized()) }
+    match token {
+        Some(token) if !OPEN.contains(&parts.uri.path()) => check_always(token, parts),
+        _ => Ok(()),
+    }
 }
 
-/// Returns whether a request carries this token.
-pub(crate) fn knows(token: &str, parts: &request::Parts) -> bool {
+/// Refuses a request without this token, on any path.
+pub(crate) fn check_always(token: &str, parts: &request::Parts) -> Result<(), Status> {
     let given = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    given.and_then(|value| value.strip_prefix("Bearer ")).is_some_and(|given| is_same(given.trim(), token))
+    let (scheme, given) = given.and_then(|value| value.split_once(' ')).unwrap_or_default();
+    let knows = scheme.eq_ignore_ascii_case("Bearer") && is_same(given.trim(), token);
+    if knows { Ok(()) } else { Err(Status::failure(401, "Unauthorized", "Unauthorized")) }
 }
 
 /// Compares two tokens in constant time.
 fn is_same(given: &str, token: &str) -> bool {
     let differing = given.bytes().zip(token.bytes()).fold(0, |found, (one, two)| found | (one ^ two));
     given.len() == token.len() && differing == 0
-}
-
-/// Returns the answer to a request without a valid token.
-pub(crate) fn unauthorized() -> Status {
-    Status::failure(401, "Unauthorized", "Unauthorized")
 }
 
 /// Returns a random token. It does not come from the seed.

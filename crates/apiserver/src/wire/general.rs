@@ -3,7 +3,7 @@
 use http::{HeaderValue, Method, Response, header};
 
 use crate::api::discovery::{discover, version};
-use crate::api::openapi::{self, Served};
+use crate::api::openapi::{self, Served, v2};
 use crate::hub::Hub;
 use crate::message::reply::{Body, TEXT, full_body, page_not_found, reply, value_reply};
 use crate::status::Status;
@@ -18,6 +18,7 @@ pub(crate) fn general(hub: &Hub, call: &Call) -> Result<Response<Body>, Status> 
         [check @ ("healthz" | "livez" | "readyz"), ..] => {
             Some(health(check, call.query.switch("verbose") == Some(true)))
         }
+        ["openapi", "v2"] => Some(describe_v2(hub, call.header(header::ACCEPT))),
         ["openapi", "v3", rest @ ..] => describe(hub, rest),
         _ => {
             let agreed = call.accept.answer.clone()?;
@@ -30,6 +31,17 @@ pub(crate) fn general(hub: &Hub, call: &Call) -> Result<Response<Body>, Status> 
         Some(response) => Ok(response),
         None => Ok(page_not_found()),
     }
+}
+
+/// Answers with the OpenAPI document of version 2, in JSON or protobuf.
+fn describe_v2(hub: &Hub, accept: &str) -> Response<Body> {
+    let catalog = hub.storage.lock().catalog.clone();
+    let served = Served(&catalog);
+    let document = openapi::document_v2(served.type_names(), &served);
+    if v2::wants_protobuf(accept) {
+        return reply(200, v2::PROTOBUF, full_body(v2::encode(&document)));
+    }
+    value_reply(200, &document)
 }
 
 /// Answers with the OpenAPI index, or with one of its documents.

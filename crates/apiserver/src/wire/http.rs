@@ -28,11 +28,15 @@ use crate::message::reply::Body;
 use crate::wire::kubeconfig::kubeconfig;
 #[cfg(feature = "tls")]
 use crate::wire::tls::Tls;
+use crate::wire::websocket::{Offer, Session};
 use socket::Socket;
 use streams::Streams;
 
 /// The maximum number of open streams on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 100;
+
+/// How long a client may take until its first request, and until the end of the head of each request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The handler for the requests of a connection.
 pub(crate) type Handler =
@@ -295,10 +299,17 @@ async fn exchange(
     breaks: &AtomicBool,
 ) {
     let last_answer = Arc::new(Notify::new());
-    let service = service_fn(|request| {
-        let (answer, last_answer) = (handler(request), last_answer.clone());
+    let opened: Arc<Mutex<Option<Session>>> = Arc::default();
+    let first_request = Notify::new();
+    let service = service_fn(|mut request| {
+        first_request.notify_one();
+        let offer = Offer::take(&mut request);
+        let (answer, last_answer, opened) = (handler(request), last_answer.clone(), opened.clone());
         async move {
-            let response = answer.await?;
+            let mut response = answer.await?;
+            if let Some(offer) = offer {
+                (response, *opened.lock()) = offer.answer(response);
+            }
             if response.headers().get(header::CONNECTION).is_some_and(|value| value == "close") {
                 last_answer.notify_one();
             }
@@ -306,9 +317,9 @@ async fn exchange(
         }
     });
     let mut builder = auto::Builder::new(streams.clone());
-    builder.http1().timer(TokioTimer::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
     let served = tokio::select! {
         biased;
         served = connection.as_mut() => served,
@@ -317,11 +328,63 @@ async fn exchange(
             connection.as_mut().graceful_shutdown();
             connection.as_mut().await
         }
+        () = silence(&first_request) => {
+            tracing::debug!("a connection without a request is closed");
+            return;
+        }
     };
+    let session = opened.lock().take();
+    if let Some(session) = session {
+        let ended = session.run().await;
+        breaks.store(ended.is_err(), Ordering::Relaxed);
+    }
     if let Err(error) = served {
         // An answer fails only by an injected fault: the client sees a reset without a clean end.
         let on_purpose = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_user);
         breaks.store(on_purpose, Ordering::Relaxed);
         tracing::debug!(%error, "connection ended");
+    }
+}
+
+/// Waits until a client has sent no request in time. hyper has no such limit while it waits for the version of HTTP.
+async fn silence(first_request: &Notify) {
+    if tokio::time::timeout(REQUEST_TIMEOUT, first_request.notified()).await.is_ok() {
+        std::future::pending().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::reply::{TEXT, full_body, reply};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::time::Instant;
+
+    /// Sends these bytes over a connection, and returns the seconds until the server closes it.
+    async fn closed_after(sent: &str) -> u64 {
+        let handler: Handler =
+            Arc::new(|_| Box::pin(async { Ok(reply(200, TEXT, full_body("answered"))) }) as BoxFuture<'static, _>);
+        let (mut client, stream) = tokio::io::duplex(64 * 1024);
+        let (streams, breaks) = (Streams::default(), AtomicBool::new(false));
+        let started = Instant::now();
+        let talk = async {
+            client.write_all(sent.as_bytes()).await.unwrap();
+            client.read_to_end(&mut Vec::new()).await.unwrap();
+            started.elapsed().as_secs()
+        };
+        let both = async { tokio::join!(exchange(&handler, stream, &streams, &breaks), talk).1 };
+        let closed = tokio::time::timeout(Duration::from_secs(3600), both).await.expect("the connection stays open");
+        streams.end().await;
+        closed
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_a_whole_request_is_closed_after_30_seconds() {
+        let whole = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        // Neither the whole greeting of HTTP/2 nor anything else.
+        for sent in ["", "PRI", "GET / HTTP/1.1\r\nhost:", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", whole, &whole[..20]] {
+            assert_eq!(closed_after(sent).await, 30, "{sent:?}");
+        }
+        assert_eq!(closed_after(&format!("{whole}GET /")).await, 30, "the second request is incomplete");
     }
 }

@@ -1,7 +1,7 @@
 //! The server as a tower service: one request in, one response out.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use http::{HeaderValue, Request, Response, header, request};
+use http::{HeaderValue, Request, Response, StatusCode, header, request};
 use http_body_util::BodyExt;
 use std::io;
 use std::pin::pin;
@@ -26,6 +26,7 @@ use crate::wire::dispatch::dispatch;
 use crate::wire::general::general;
 use crate::wire::render::{Rendering, is_pretty, render};
 use crate::wire::route::{Route, Target};
+use crate::wire::websocket::WatchEvents;
 
 /// The maximum size of a request body, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -95,6 +96,9 @@ where
         audit_id.or_else(|| HeaderValue::from_str(&format!("00000000-0000-4000-8000-{id:012x}")).ok())
     {
         headers.insert(AUDIT_ID, audit_id);
+    }
+    if is_watch && response.status() == StatusCode::OK {
+        response.extensions_mut().insert(WatchEvents);
     }
     let response = render(spoil_content(&mut armed, response, &facts).await, &rendering).await;
     Ok(spoil_bytes(armed, compress(response)))

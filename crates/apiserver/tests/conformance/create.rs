@@ -72,6 +72,9 @@ pub(crate) fn cases() -> Vec<Case> {
             let refused = cluster.post(&cluster.config_maps(), &versioned).await;
             assert_eq!(refused.code, 500);
             assert_eq!(refused.at("/message"), "resourceVersion should not be set on objects to be created");
+            // Storage refuses the version, and a dry run does not reach storage.
+            let shown = cluster.post(&format!("{}?dryRun=All", cluster.config_maps()), &versioned).await;
+            assert_eq!((shown.code, shown.version()), (201, 5));
         }),
         case(19, |cluster| async move {
             let own = with(|object| {

@@ -105,5 +105,22 @@ pub(crate) fn cases() -> Vec<Case> {
             assert_eq!(cluster.delete(&format!("{path}?gracePeriodSeconds=0")).await.code, 200);
             assert_eq!(cluster.get(&path).await.code, 404);
         }),
+        case(143, |cluster| async move {
+            // Without a garbage collector the object waits for a client.
+            for (policy, finalizer) in [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")] {
+                cluster.make("a").await;
+                let path = cluster.config_map("a");
+                let marked = cluster.delete(&format!("{path}?propagationPolicy={policy}")).await;
+                assert_eq!(
+                    (marked.code, marked.at("/metadata/finalizers")),
+                    (200, json!([finalizer])),
+                    "{}",
+                    marked.text
+                );
+                assert!(marked.at("/metadata/deletionTimestamp").is_string());
+                assert_eq!(cluster.merge(&path, &json!({"metadata": {"finalizers": null}})).await.code, 200);
+                assert_eq!(cluster.get(&path).await.code, 404);
+            }
+        }),
     ]
 }

@@ -302,6 +302,7 @@ fn objects() -> Vec<Case> {
             let created = cluster.post(&path("v1"), &old).await;
             assert_eq!((created.code, created.at("/spec/minReplicas")), (201, json!(1)), "{}", created.text);
             assert_eq!(created.at("/spec/targetCPUUtilizationPercentage"), 50);
+            assert_eq!(created.at("/status/currentReplicas"), 0);
             let shown = cluster.get(&format!("{}/h", path("v2"))).await;
             let target = json!({"type": "Utilization", "averageUtilization": 50});
             let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
@@ -440,6 +441,8 @@ fn tables() -> Vec<Case> {
             assert_eq!((table.at("/rows/0/cells/0"), table.at("/rows/0/cells/1")), (json!("a"), json!(1)));
             let bare = cluster.get_as(&cluster.own("includeObject=None"), TABLE).await;
             assert_eq!(bare.at("/rows/0/object"), Value::Null, "{}", bare.text);
+            let whole = cluster.get_as(&cluster.own("includeObject=Object"), TABLE).await;
+            assert_eq!(whole.at("/rows/0/object/kind"), "ConfigMap", "{}", whole.text);
             let refused = cluster.get_as(&cluster.own("includeObject=All"), TABLE).await;
             assert_eq!(refused.code, 400, "{}", refused.text);
         }),

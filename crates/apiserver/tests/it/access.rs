@@ -50,7 +50,7 @@ async fn requests_without_the_token_are_refused() {
     let refused = get(&server, CONFIG_MAPS).await;
     let expected = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}"#;
     assert_eq!((refused.code, refused.text.trim_end()), (401, expected));
-    for (token, code) in [("Bearer other", 401), ("secret", 401), ("Bearer secret", 200)] {
+    for (token, code) in [("Bearer other", 401), ("secret", 401), ("Bearer secret", 200), ("bearer secret", 200)] {
         let request = Request::builder().uri(CONFIG_MAPS).header("authorization", token).body(Full::default()).unwrap();
         assert_eq!(send(&server, request).await.code, code, "{token}");
     }
@@ -166,6 +166,53 @@ async fn the_admin_address_refuses_requests_that_a_web_page_could_send() {
     );
     assert_eq!(server.faults().count("compact"), 3, "refused requests have no effect");
     admin.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_without_a_token_refuses_requests_that_a_web_page_could_send() {
+    let server = server();
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    let own = listening.addr().to_string();
+    let own_site = format!("http://{own}");
+    let map = config_map("a").to_string();
+    let create = format!("POST {CONFIG_MAPS}?dryRun=All");
+    let ask = async |request: &str, host: &str, more: (&str, &str)| {
+        let body = if request.starts_with("POST") { map.as_str() } else { "" };
+        exchange(TcpStream::connect(listening.addr()).await.unwrap(), request, &[("host", host), more], body).await.0
+    };
+    let json = ("content-type", "application/json");
+    for (host, read, write) in [("localhost", 200, 201), (&own, 200, 201), ("evil.example.com", 403, 403)] {
+        assert_eq!(ask("GET /api/v1/pods", host, json).await, read, "{host}");
+        assert_eq!(ask(&create, host, json).await, write, "{host}");
+    }
+    for (origin, code) in
+        [("http://evil.example.com", 403), ("null", 403), ("http://localhost:1", 403), (own_site.as_str(), 200)]
+    {
+        assert_eq!(ask("GET /api/v1/pods", &own, ("origin", origin)).await, code, "{origin}");
+    }
+    for (content_type, code) in [
+        ("application/json", 201),
+        ("application/yaml", 201),
+        ("text/plain", 415),
+        ("application/x-www-form-urlencoded", 415),
+        ("multipart/form-data; boundary=x", 415),
+        ("", 415),
+    ] {
+        assert_eq!(ask(&create, &own, ("content-type", content_type)).await, code, "{content_type}");
+    }
+    assert_eq!(ask(&create, &own, ("accept", "*/*")).await, 415, "no content type");
+    listening.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_with_a_token_answers_to_any_host_name() {
+    let server = ApiServer::builder().seed(1).token("secret").build();
+    let listening = server.serve("127.0.0.1:0").await.unwrap();
+    let headers = [("host", "cluster.example.com"), ("authorization", "Bearer secret")];
+    let create = format!("POST {CONFIG_MAPS}?dryRun=All");
+    let stream = TcpStream::connect(listening.addr()).await.unwrap();
+    assert_eq!(exchange(stream, &create, &headers, &config_map("a").to_string()).await.0, 201);
+    listening.stop().await;
 }
 
 #[cfg(feature = "tls")]

@@ -93,14 +93,50 @@ async fn a_dependent_with_another_owner_stays_and_one_of_an_unknown_owner_is_del
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_garbage_collection_dependents_stay() {
+async fn without_garbage_collection_dependents_stay_and_owners_keep_the_finalizer_of_the_policy() {
     let server = ApiServer::builder().seed(1).build();
-    let top = owned_by(&server, "top", &[]);
-    owned_by(&server, "child", &[(&top, true)]);
-    let deleted = delete_as(&server, "top", "Foreground").await;
-    assert_eq!(deleted["status"], "Success");
+    for (owner, policy, finalizer) in
+        [("above", "Foreground", "foregroundDeletion"), ("before", "Orphan", "orphan"), ("gone", "Background", "")]
+    {
+        let top = owned_by(&server, owner, &[]);
+        owned_by(&server, &format!("child-of-{owner}"), &[(&top, true)]);
+        let deleted = delete_as(&server, owner, policy).await;
+        if finalizer.is_empty() {
+            assert_eq!(deleted["status"], "Success");
+        } else {
+            assert_eq!(deleted["metadata"]["finalizers"], json!([finalizer]), "{policy}");
+            assert!(deleted["metadata"]["deletionTimestamp"].is_string(), "{policy}");
+        }
+    }
     let_garbage_collection_run().await;
-    assert_eq!(names(&server), ["child"]);
+    assert_eq!(names(&server), ["above", "before", "child-of-above", "child-of-before", "child-of-gone"]);
+    merge(&server, &format!("{CONFIG_MAPS}/above"), &json!({"metadata": {"finalizers": null}})).await;
+    assert!(!names(&server).contains(&"above".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delete_of_a_job_without_a_policy_orphans_its_pods() {
+    let server = ApiServer::builder().seed(1).build();
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}});
+    for name in ["kept", "gone"] {
+        server
+            .create("jobs", Some("default"), json!({"metadata": {"name": name}, "spec": {"template": template}}))
+            .unwrap();
+    }
+    let path = "/apis/batch/v1/namespaces/default/jobs";
+    assert_eq!(delete(&server, &format!("{path}/kept")).await.json()["metadata"]["finalizers"], json!(["orphan"]));
+    let deleted = delete(&server, &format!("{path}/gone?propagationPolicy=Background")).await.json();
+    assert_eq!(deleted["status"], "Success");
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_deleted_whatever_the_policy() {
+    let server = ApiServer::builder().seed(1).build();
+    let event = json!({"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}});
+    server.create("events", Some("default"), event).unwrap();
+    let path = "/api/v1/namespaces/default/events/e?propagationPolicy=Foreground";
+    assert_eq!(delete(&server, path).await.json()["status"], "Success");
+    assert_eq!(get(&server, "/api/v1/namespaces/default/events/e").await.code, 404);
 }
 
 #[tokio::test(start_paused = true)]

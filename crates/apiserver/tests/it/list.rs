@@ -213,3 +213,21 @@ async fn the_server_waits_at_most_a_minute_for_a_request_body() {
     let answer = tower::ServiceExt::oneshot(server, request).await.unwrap();
     assert_eq!((answer.status().as_u16(), started.elapsed().as_secs()), (504, 60));
 }
+
+#[tokio::test(start_paused = true)]
+async fn objects_in_the_rows_of_a_table_have_kind_and_version() {
+    let server = server();
+    server.create("pods", Some("default"), json!({"metadata": {"name": "p"}, "spec": {"containers": []}})).unwrap();
+    server.create("widgets", Some("default"), json!({"metadata": {"name": "w"}})).unwrap();
+    for (path, kind, version) in [
+        ("/api/v1/pods", "Pod", "v1"),
+        ("/apis/demo.example.com/v1/widgets", "Widget", "demo.example.com/v1"),
+        ("/api/v1/namespaces/default/pods/p", "Pod", "v1"),
+    ] {
+        let request = http::Request::get(format!("{path}?includeObject=Object"));
+        let request = request.header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+        let table = send(&server, request.body(Default::default()).unwrap()).await.json();
+        let object = &table["rows"][0]["object"];
+        assert_eq!((&object["kind"], &object["apiVersion"]), (&kind.into(), &version.into()), "{path}");
+    }
+}

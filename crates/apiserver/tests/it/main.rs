@@ -28,5 +28,6 @@ mod runtime;
 mod support;
 mod watch;
 mod webhook;
+mod websocket;
 mod workload;
 mod write;

@@ -88,9 +88,20 @@ async fn every_feature_that_is_listed_as_missing_is_missing() {
             let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-validations": [rule]}}});
             code(&server, "POST", DEFINITIONS, &definition(&schema, &json!({"strategy": "None"}))).await == 422
         }),
-        ("CBOR, OpenAPI v2", {
+        ("CBOR, prose in OpenAPI v3, paths in OpenAPI v2", {
             let cbor = send_as(&server, "POST", CONFIG_MAPS, "application/cbor", "x").await.code;
-            (cbor, code(&server, "GET", "/openapi/v2", &Value::Null).await) == (415, 404)
+            (cbor, &get(&server, "/openapi/v2").await.json()["paths"]) == (415, &json!({}))
+        }),
+        ("Objects whose JSON is nested deeper than 100 levels", {
+            let deep = |levels: usize| {
+                let spec = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+                format!(
+                    r#"{{"kind":"Widget","apiVersion":"demo.example.com/v1","metadata":{{"name":"d"}},"spec":{spec}}}"#
+                )
+            };
+            let path = "/apis/demo.example.com/v1/namespaces/default/widgets?dryRun=All";
+            let create = async |body: String| send_as(&server, "POST", path, "application/json", &body).await.code;
+            (create(deep(99)).await, create(deep(100)).await) == (201, 400)
         }),
         ("Services have IPv4 addresses alone", {
             let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}], "ipFamilies": ["IPv6"]}});

@@ -341,3 +341,24 @@ async fn invalid_watches_are_refused_in_one_line() {
         assert_eq!(refused.text.lines().count(), 1);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_watch_gets_bookmarks_while_the_server_renews_its_lease() {
+    let server = ApiServer::builder().seed(1).lease_renewal(10 * SECOND).build();
+    let mut last = server.revision();
+    let query = format!("allowWatchBookmarks=true&resourceVersion={last}");
+    let mut watch = Watch::open(&server, &path(&query)).await;
+    for _ in 0..3 {
+        let Seen::Event(bookmark) = watch.next_within(61 * SECOND).await else { panic!("no bookmark in a minute") };
+        assert_eq!(told(&bookmark), "BOOKMARK");
+        assert!(version(&bookmark["object"]) > last);
+        last = version(&bookmark["object"]);
+    }
+    let leases = server.list("leases.coordination.k8s.io").unwrap().1;
+    assert_eq!((leases.len(), version(&leases[0])), (1, server.revision()), "one lease, and the last write is to it");
+
+    let idle = crate::support::server();
+    let mut watch =
+        Watch::open(&idle, &path(&format!("allowWatchBookmarks=true&resourceVersion={}", idle.revision()))).await;
+    assert!(watch.is_silent_for(300 * SECOND).await, "without renewals the version stays, and there is no bookmark");
+}

@@ -267,3 +267,48 @@ async fn an_escaped_path_equals_the_plain_path() {
     assert_eq!(post(&server, "/api/v1/namespaces%2Fdefault/%63onfigmaps", &config_map("a")).await.code, 201);
     assert_eq!(get(&server, "/api/v1/namespaces/default/configmaps/%61").await.code, 200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn version_1_of_an_autoscaler_always_shows_its_replicas() {
+    let server = server();
+    let path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
+    let target = json!({"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"});
+    let sent = json!({"metadata": {"name": "a"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}});
+    let expected = json!({"currentReplicas": 0, "desiredReplicas": 0});
+    assert_eq!(post(&server, path, &sent).await.json()["status"], expected);
+    assert_eq!(get(&server, &format!("{path}/a")).await.json()["status"], expected);
+    let second = get(&server, "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/a").await.json();
+    assert_eq!(second["status"].get("currentReplicas"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_with_a_version_succeeds_only_in_a_dry_run() {
+    let server = server();
+    let mut map = config_map("a");
+    map["metadata"]["resourceVersion"] = "5".into();
+    let shown = post(&server, &format!("{CONFIG_MAPS}?dryRun=All"), &map).await;
+    assert_eq!((shown.code, version(&shown.json())), (201, 5), "kube-apiserver's dry run skips the check of storage");
+    assert_eq!(post(&server, CONFIG_MAPS, &map).await.code, 500);
+    put_config_map(&server, "a");
+    assert_eq!(post(&server, &format!("{CONFIG_MAPS}?dryRun=All"), &map).await.code, 409);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_of_a_cluster_scoped_object_stores_no_namespace() {
+    let server = server();
+    server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
+    let labelled = |value: &str| json!({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n", "namespace": "default", "labels": {"a": value}}});
+    let (path, apply) = ("/api/v1/nodes/n", "/api/v1/nodes/n?fieldManager=m&force=true");
+    let answers = [
+        put(&server, path, &labelled("1")).await,
+        send_as(&server, "PATCH", apply, "application/apply-patch+yaml", &labelled("2").to_string()).await,
+        merge(&server, path, &labelled("3")).await,
+    ];
+    for (answer, value) in answers.iter().zip(["1", "2", "3"]) {
+        let metadata = &answer.json()["metadata"];
+        assert_eq!((answer.code, &metadata["labels"]["a"]), (200, &value.into()), "{}", answer.text);
+        assert_eq!(metadata.get("namespace"), None);
+        assert!(!answer.text.contains("f:namespace"), "{}", answer.text);
+    }
+    assert_eq!(server.get("nodes", None, "n").unwrap()["metadata"].get("namespace"), None);
+}

@@ -109,9 +109,15 @@ async fn an_empty_token_is_refused() {
 
 /// Returns the response of an address to a request with a token.
 async fn ask(address: &str, request: &str, token: &str) -> String {
+    ask_with(address, request, token, "").await
+}
+
+async fn ask_with(address: &str, request: &str, token: &str, body: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let head = format!("Host: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json");
-    let request = format!("{request} HTTP/1.1\r\n{head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let length = body.len();
+    let request =
+        format!("{request} HTTP/1.1\r\n{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     timeout(DEADLINE, stream.read_to_string(&mut answer)).await.expect("an answer").unwrap();
@@ -138,6 +144,32 @@ async fn admin_requests_need_the_token() {
         assert!(ask(address, "POST /compact", "wrong").await.starts_with("HTTP/1.1 401"));
         assert_eq!(serve.terminate().await, (Some(0), String::new()));
     }
+}
+
+#[tokio::test]
+async fn with_garbage_collection_an_object_of_a_missing_owner_is_deleted() {
+    const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "1"});
+    let owned = json!({"metadata": {"name": "owned", "ownerReferences": [owner]}}).to_string();
+    let mut serve = Running::start(&["serve", "--garbage-collection"]);
+    let line = timeout(DEADLINE, serve.stderr.next_line()).await.expect("a line").unwrap().unwrap();
+    let address = line.strip_prefix("serving on http://").unwrap();
+    let created = ask_with(address, &format!("POST {MAPS}"), "", &owned).await;
+    let (_, body) = created.split_once("\r\n\r\n").unwrap();
+    let created: serde_json::Value = serde_json::from_str(body).unwrap();
+    let version = created["metadata"]["resourceVersion"].as_str().unwrap();
+
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let watch = format!("GET {MAPS}?watch=true&resourceVersion={version} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    stream.write_all(watch.as_bytes()).await.unwrap();
+    let mut events = String::new();
+    while !events.contains(r#""type":"DELETED""#) {
+        let mut buffer = [0; 4096];
+        let read = timeout(DEADLINE, stream.read(&mut buffer)).await.expect("an event").unwrap();
+        assert_ne!(read, 0, "{events}");
+        events.push_str(text(&buffer[..read]));
+    }
+    assert_eq!(serve.terminate().await.0, Some(0));
 }
 
 #[cfg(unix)]

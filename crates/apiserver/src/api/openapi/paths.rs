@@ -75,6 +75,11 @@ fn of_target(paths: &mut Map<String, Value>, root: &str, target: &Target<'_>) {
         true => format!("{root}/namespaces/{{namespace}}/{plural}"),
         false => format!("{root}/{plural}"),
     };
+    if target.served.only_created {
+        let path = json!({ "post": target.create(), "parameters": path_parameters(&collection) });
+        paths.insert(collection, path);
+        return;
+    }
     let item = format!("{collection}/{{name}}");
     if target.served.namespaced {
         paths.insert(format!("{root}/{plural}"), target.everywhere());
@@ -109,10 +114,14 @@ impl Target<'_> {
         let deleting: Vec<&str> = LISTING.iter().chain(DELETING).copied().collect();
         json!({
             "get": list,
-            "post": with_body(with_parameters(self.named("create", "post"), WRITE), &["*/*"], self.body()),
+            "post": self.create(),
             "delete": with_body(with_parameters(delete, &deleting), &["*/*"], self.body_of(DELETE_OPTIONS)),
             "parameters": path_parameters(path),
         })
+    }
+
+    fn create(&self) -> Value {
+        with_body(with_parameters(self.named("create", "post"), WRITE), &["*/*"], self.body())
     }
 
     fn item(&self, path: &str) -> Value {

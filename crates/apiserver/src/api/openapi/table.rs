@@ -20,10 +20,13 @@ pub(crate) struct Served<'a>(pub(crate) &'a Catalog);
 impl Served<'_> {
     /// Returns the kinds of a group and version.
     pub(crate) fn kinds(&self, group: &str, version: &str) -> Vec<ServedKind> {
-        let here = |resource: &&std::sync::Arc<Resource>| {
-            resource.group == group && resource.version == version && !resource.rules.review
-        };
+        let here = |resource: &&std::sync::Arc<Resource>| resource.group == group && resource.version == version;
         self.0.served().filter(here).map(|resource| served(resource)).collect()
+    }
+
+    /// Returns the names of the types of all kinds.
+    pub(crate) fn type_names(&self) -> Vec<String> {
+        self.0.served().map(|resource| schema_name(resource)).collect()
     }
 
     fn kinds_of(&self, name: &str) -> Vec<GroupVersionKind> {
@@ -66,6 +69,7 @@ fn served(resource: &Resource) -> ServedKind {
         status: resource.rules.status,
         scale: resource.rules.scale.is_some().then(|| "io.k8s.api.autoscaling.v1.Scale".to_owned()),
         custom: resource.rules.custom,
+        only_created: resource.rules.review,
     }
 }
 

@@ -113,6 +113,7 @@ fn served(published: &Value) -> Vec<ServedKind> {
             status: paths.contains_key(&format!("{path}/status")),
             scale: scale.map(|_| "io.k8s.api.autoscaling.v1.Scale".to_owned()),
             custom: false,
+            only_created: false,
         });
     }
     kinds
@@ -289,6 +290,7 @@ fn small(kind: &str, custom: bool) -> ServedKind {
         status: true,
         scale: None,
         custom,
+        only_created: false,
     }
 }
 

@@ -157,4 +157,6 @@ pub(crate) struct ServedKind {
     pub(crate) scale: Option<String>,
     /// Whether it comes from a CRD: such kinds accept no strategic merge patches.
     pub(crate) custom: bool,
+    /// Whether its objects can only be created, and are not stored: reviews.
+    pub(crate) only_created: bool,
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::build::table;
 use super::column::Column;
-use super::{Form, ListMeta, Row, age, columns, rows, rows_of_list};
+use super::{Form, Include, ListMeta, Row, age, columns, rows, rows_of_list};
 use crate::kinds::Resource;
 
 /// Makes tables of the objects of one resource.
@@ -48,7 +48,11 @@ impl Printer {
             Shown::BuiltIn(id) => rows_of_list(id, objects, now),
             Shown::Defined(columns) => objects.iter().map(|object| defined(columns, object, now)).collect(),
         };
-        table(Some(self.definitions()), &rows, &ListMeta::of_list(&list["metadata"]), self.form)
+        let mut table = table(Some(self.definitions()), &rows, &ListMeta::of_list(&list["metadata"]), self.form);
+        if self.form.include == Include::Object {
+            name_objects(&mut table, list);
+        }
+        table
     }
 
     /// Returns the table of one object.
@@ -83,6 +87,15 @@ impl Printer {
                 std::iter::once(Column::NAME.definition()).chain(own).collect()
             }
         }
+    }
+}
+
+/// Adds kind and version to the objects in the rows of a list, whose items may omit both.
+fn name_objects(table: &mut Value, list: &Value) {
+    let kind = list["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).unwrap_or_default();
+    for row in table["rows"].as_array_mut().into_iter().flatten() {
+        row["object"]["kind"] = kind.into();
+        row["object"]["apiVersion"] = list["apiVersion"].clone();
     }
 }
 

@@ -79,10 +79,13 @@ fn create_named(
     check_name(resource, name)?;
     let key = Key::new(object["metadata"]["namespace"].as_str().filter(|_| resource.namespaced), name);
     let brought = bring(hub, resource, &key, options.trust)?;
-    let versioned = !metadata_text(&object, "resourceVersion").is_empty();
+    let version = metadata_text(&object, "resourceVersion").to_owned();
     let write = Write { hub, resource, key: &key, part: Subresource::Main, options, ownership };
     let _giving = write.prepare_new(&mut object)?;
-    if versioned {
+    // Storage refuses a version, and a dry run does not reach storage.
+    if !version.is_empty() && options.dry_run {
+        metadata_mut(&mut object).insert("resourceVersion".into(), version.into());
+    } else if !version.is_empty() {
         return Err(Status::failure(500, "", "resourceVersion should not be set on objects to be created").into());
     }
     let draft = write.draft(&object, Change::Added)?;

@@ -107,9 +107,7 @@ fn prepared(
     if !marked && resource.id == crd::DEFINITIONS {
         crd::hold(hub, &mut object);
     }
-    if hub.settings.garbage_collection {
-        propagate(resource, &mut object, options);
-    }
+    propagate(resource, &mut object, options);
     if grace > 0 || !finalizers(&object).is_empty() || is_content_held(resource, &object) {
         if marked && left.is_none() && object["metadata"]["finalizers"] == before {
             return Ok(unchanged());
@@ -201,7 +199,8 @@ fn admitted(
     asked.validate(caller, None)
 }
 
-/// Sets the finalizers for the propagation policy of the delete.
+/// Sets the finalizers for the propagation policy of the delete. As in kube-apiserver, they do not depend on a garbage
+/// collector: without one, a client has to remove them.
 fn propagate(resource: &Resource, object: &mut Value, options: &DeleteOptions) {
     let asked = options.propagation.or_else(|| match options.orphan_dependents? {
         true => Some(Propagation::Orphan),
@@ -216,6 +215,8 @@ fn propagate(resource: &Resource, object: &mut Value, options: &DeleteOptions) {
         _ => Propagation::Background,
     };
     let wanted = match asked.unwrap_or(default) {
+        // Events can have no dependents.
+        _ if matches!(resource.id.as_str(), "events" | "events.events.k8s.io") => None,
         Propagation::Background => None,
         Propagation::Foreground => Some(FOREGROUND),
         Propagation::Orphan => Some(ORPHAN),

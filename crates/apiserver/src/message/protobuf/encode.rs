@@ -18,11 +18,13 @@ pub(crate) fn encode(of: &'static Struct, object: &Value) -> Vec<u8> {
     out
 }
 
-pub(super) fn put_text(number: u32, text: &str, out: &mut Vec<u8>) {
+/// Writes a field with a string.
+pub(crate) fn put_text(number: u32, text: &str, out: &mut Vec<u8>) {
     put_bytes(number, text.as_bytes(), out);
 }
 
-pub(super) fn put_bytes(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
+/// Writes a field with bytes or a message.
+pub(crate) fn put_bytes(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
     put_varint(u64::from(number) << 3 | 2, out);
     put_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
