@@ -15,7 +15,7 @@ const ROOM: u64 = 8;
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only tests whose name contains this: conformance, convergence, differential, kubectl, operators,
-    /// sample_controller, side_by_side, webhooks. Only by name: peers, which takes half an hour (use --limit 60m).
+    /// sample_controller, side_by_side, webhooks. Only by name: peers, which takes fifteen minutes.
     name: Option<String>,
     /// The seed of random numbers.
     #[arg(long, default_value_t = 1)]

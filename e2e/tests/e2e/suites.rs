@@ -105,7 +105,7 @@ fn report(compared: &[Compared], date: &str) -> String {
         "# Other projects' test suites\n\n\
          controller-runtime's suites and the tests of kube-rs that need a cluster, run against `informer serve` and against \
          kube-apiserver.\nEach suite gets a new server. Neither server has nodes, so tests that run pods fail on both.\n\n\
-         Run on {date}; `cargo xtask e2e peers` runs all suites and writes this page (takes about half an hour; needs \
+         Run on {date}; `cargo xtask e2e peers` runs all suites and writes this page (takes about fifteen minutes; needs \
          Go).\n\n\
          | suite | kube-apiserver: passed, failed | `informer serve`: passed, failed | only on kube-apiserver |\n\
          |---|---|---|---|\n"
@@ -132,7 +132,7 @@ fn report(compared: &[Compared], date: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes half an hour; `cargo xtask e2e peers` runs it"]
+#[ignore = "takes fifteen minutes; `cargo xtask e2e peers` runs it"]
 async fn peers_pass_where_they_pass_on_kube_apiserver() {
     let assets = Assets::ready().unwrap();
     let home = std::env::temp_dir().join(format!("kube-informer-peers-{}", std::process::id()));
