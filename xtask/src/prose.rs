@@ -32,7 +32,7 @@ const PHRASES: [&str; 22] = [
 ];
 
 /// The number of lines of Rust that may have such a phrase. Lower it with each line that you rewrite.
-const IN_SOURCES: usize = 352;
+const IN_SOURCES: usize = 8;
 
 pub(crate) fn run() -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("prose: the workspace is not found")?;
