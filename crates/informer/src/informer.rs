@@ -404,7 +404,11 @@ impl Core {
     /// nothing.
     fn end(&self, cancel: &CancellationToken, how: Ended) {
         cancel.cancel();
-        let listeners = self.writing.lock().processor.close();
+        let listeners = {
+            let mut state = self.writing.lock();
+            state.writer.close();
+            state.processor.close()
+        };
         listeners.iter().for_each(|listener| listener.mailbox.close(false));
         self.questions.lock().clear();
         self.health.stopped();

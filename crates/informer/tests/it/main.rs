@@ -39,6 +39,7 @@ mod relist;
 mod removed_handlers;
 mod requests;
 mod resync;
+mod revision;
 mod script;
 mod stopping;
 mod store;
