@@ -38,7 +38,7 @@
 //! | make informers, and share them | [`SharedInformerFactory`], [`client()`], [`InformerRequest`], [`Selection`], [`InformerOptions`] |
 //! | receive changes | [`SharedInformer::on_event`], [`EventHandler`] (with the guarantees), [`AsyncEventHandler`], [`EventStream`], [`Event`] |
 //! | read objects | [`Store`], [`Snapshot`], [`Lister`], [`Index`], [`Selector`], [`Lookup`] |
-//! | wait | [`SharedInformer::synced`], [`wait_for`](SharedInformer::wait_for), [`wait_for_latest`](SharedInformer::wait_for_latest), [`Wait`], [`Store::changed_since`] |
+//! | wait | [`SharedInformer::synced`], [`wait_for`](SharedInformer::wait_for), [`saw`](SharedInformer::saw), [`wait_for_latest`](SharedInformer::wait_for_latest), [`Wait`], [`Store::changed_since`] |
 //! | choose what is kept of each object | a type: `Pod`, [`View`], [`Compact`], [`Metadata`], [`Identity`]; your own with [`Object`] and [`Decode`] |
 //! | know how the informer does | [`Health`], [`InformerError`], [`AnyInformer`] |
 //! | build something else from the parts | [`parts`]: the reflector, the queues, the writer of a store, sources |

@@ -40,6 +40,7 @@ mod removed_handlers;
 mod requests;
 mod resync;
 mod revision;
+mod saw;
 mod script;
 mod stopping;
 mod store;
