@@ -81,8 +81,8 @@ pub use object::{
     Id, KeyError, KeyRef, Object, ObjectKey, Owner, ResourceType, ResourceVersion, Scope, Selector, SelectorError,
 };
 pub use processor::{
-    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, EventHandlerFuncs, EventStream, FilteringEventHandler,
-    HandlerGuard, HandlerHandle, RemoveError, RemoveMode,
+    AsyncEventHandler, BatchReason, Deleted, Delivery, Event, EventHandler, EventHandlerFuncs, EventStream,
+    FilteringEventHandler, HandlerGuard, HandlerHandle, RemoveError, RemoveMode,
 };
 pub use reflector::{IncompleteReason, ListReason, Phase, ReflectorError};
 #[cfg(feature = "compact")]

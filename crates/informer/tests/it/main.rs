@@ -8,6 +8,7 @@
 
 mod any;
 mod backoff;
+mod batches;
 mod bounds;
 mod changes;
 mod defects;
