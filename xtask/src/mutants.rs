@@ -91,7 +91,7 @@ struct Copy {
 
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq)]
-enum Outcome {
+enum RunOutcome {
     Succeeded,
     Failed,
     Hung,
@@ -142,13 +142,13 @@ impl Copy {
     fn find(&mut self, package: &'static str, name: &str) -> Result<Option<String>, String> {
         for (group, tests) in TESTS.into_iter().enumerate() {
             let limit = self.time(package, group)? * self.patience + MINUTE;
-            if self.cargo(BUILD, package, &[tests, &["--no-run"]].concat()) != Outcome::Succeeded {
+            if self.cargo(BUILD, package, &[tests, &["--no-run"]].concat()) != RunOutcome::Succeeded {
                 return Err(format!("{name} does not build"));
             }
             match self.cargo(limit, package, tests) {
-                Outcome::Succeeded => {}
-                Outcome::Failed => return Ok(Some(tests.join(" "))),
-                Outcome::Hung => return Ok(Some(format!("{}, which hangs", tests.join(" ")))),
+                RunOutcome::Succeeded => {}
+                RunOutcome::Failed => return Ok(Some(tests.join(" "))),
+                RunOutcome::Hung => return Ok(Some(format!("{}, which hangs", tests.join(" ")))),
             }
         }
         Ok(None)
@@ -161,14 +161,14 @@ impl Copy {
         }
         let tests = TESTS[group];
         self.git(&["stash", "--quiet"])?;
-        if self.cargo(BUILD, package, &[tests, &["--no-run"]].concat()) != Outcome::Succeeded {
+        if self.cargo(BUILD, package, &[tests, &["--no-run"]].concat()) != RunOutcome::Succeeded {
             return Err(format!("{package} does not build"));
         }
         let start = Instant::now();
         let outcome = self.cargo(BUILD, package, tests);
         let time = start.elapsed();
         self.git(&["stash", "pop", "--quiet"])?;
-        if outcome != Outcome::Succeeded {
+        if outcome != RunOutcome::Succeeded {
             return Err(format!("{package} {} is red without a bug", tests.join(" ")));
         }
         println!("{package} {}: green without a bug ({} s)", tests.join(" "), time.as_secs());
@@ -177,7 +177,7 @@ impl Copy {
     }
 
     /// Runs tests, or builds them. The first failed test ends the run: after a bug the others may take minutes to fail.
-    fn cargo(&self, limit: Duration, package: &str, tests: &[&str]) -> Outcome {
+    fn cargo(&self, limit: Duration, package: &str, tests: &[&str]) -> RunOutcome {
         // `timeout` is part of every system that has a shell, and ends what it started when it is ended.
         let mut command = Command::new("timeout");
         command.arg(limit.as_secs().to_string()).args(["cargo", "test", "-p", package]).args(tests);
@@ -185,17 +185,17 @@ impl Copy {
         command.current_dir(&self.folder).env("SIM_SEEDS", SEEDS).env("RUST_BACKTRACE", "0");
         command.env("CARGO_TARGET_DIR", self.folder.with_extension("build")).env("PROPTEST_CASES", "64");
         command.stdout(Stdio::piped()).stderr(Stdio::null());
-        let Ok(mut child) = command.spawn() else { return Outcome::Failed };
+        let Ok(mut child) = command.spawn() else { return RunOutcome::Failed };
         let lines = child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
         if lines.map_while(Result::ok).any(|line| line.starts_with("test ") && line.ends_with("... FAILED")) {
             let _ = Command::new("kill").arg(child.id().to_string()).status();
             let _ = child.wait();
-            return Outcome::Failed;
+            return RunOutcome::Failed;
         }
         match child.wait() {
-            Ok(status) if status.success() => Outcome::Succeeded,
-            Ok(status) if status.code() == Some(124) => Outcome::Hung,
-            _ => Outcome::Failed,
+            Ok(status) if status.success() => RunOutcome::Succeeded,
+            Ok(status) if status.code() == Some(124) => RunOutcome::Hung,
+            _ => RunOutcome::Failed,
         }
     }
 }

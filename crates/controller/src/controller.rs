@@ -21,6 +21,7 @@
 mod error;
 mod handle;
 mod action;
+mod outcome;
 mod owner;
 mod parking;
 pub mod predicate;
@@ -40,9 +41,11 @@ use kube_informer::{Event, Object, ObjectKey, ResourceType, SharedInformer, Star
 use tracing::{Instrument as _, info_span};
 
 pub(crate) use self::action::Requeue;
-pub use self::action::{Action, BoxError};
+pub use self::action::{Action, BoxError, ReconcileFailure};
 pub use self::error::{RunError, WriteError};
 pub use self::handle::ControllerHandle;
+pub use self::outcome::Outcome;
+use self::outcome::OutcomeHook;
 use self::owner::{Owners, owners_of};
 pub use self::request::Request;
 pub use self::status::{ControllerPhase, ControllerStatus, ReconcileError};
@@ -108,6 +111,7 @@ pub struct Controller<T: Object> {
     undecodable_children: Vec<UndecodableChildren<T>>,
     ignore_undecodable: bool,
     limiter: Arc<dyn RateLimiter<ObjectKey>>,
+    on_outcome: Option<OutcomeHook>,
     board: Arc<StatusBoard>,
     /// True if the controller owns objects, but does not know the kind of its primary objects.
     unknown_kind: bool,
@@ -142,6 +146,7 @@ impl<T: Object> Controller<T> {
             undecodable_children: Vec::new(),
             ignore_undecodable: false,
             limiter: Arc::new(default_controller_limiter()),
+            on_outcome: None,
             board: Arc::new(StatusBoard::new()),
             unknown_kind: false,
         }
@@ -261,6 +266,26 @@ impl<T: Object> Controller<T> {
     #[must_use]
     pub fn limiter(mut self, limiter: impl RateLimiter<ObjectKey>) -> Self {
         self.limiter = Arc::new(limiter);
+        self
+    }
+
+    /// Calls a hook after each reconcile, with its [`Outcome`]. A second call replaces the hook.
+    ///
+    /// The hook must not block: the worker that calls it waits for it, and no other worker gets the key meanwhile. No
+    /// lock is held, so it may use a [`ControllerHandle`]. A panic in it is logged and counted, and nothing else
+    /// happens. It is not called for a reconcile that is dropped because the run ends.
+    ///
+    /// ```
+    /// # fn counted<T: kube_informer::Object>(controller: kube_controller::Controller<T>) -> kube_controller::Controller<T> {
+    /// controller.on_outcome(|outcome| match &outcome.result {
+    ///     Ok(()) => println!("{} took {:?}", outcome.key, outcome.duration),
+    ///     Err(error) => println!("{}, attempt {}: {error}", outcome.key, outcome.attempt),
+    /// })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_outcome(mut self, hook: impl Fn(&Outcome) + Send + Sync + 'static) -> Self {
+        self.on_outcome = Some(Arc::new(hook));
         self
     }
 

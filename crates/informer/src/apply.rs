@@ -33,7 +33,7 @@ pub(crate) use self::waiters::Waiters;
 pub(crate) use self::writing::Writing;
 use crate::health::{HealthBoard, InformerError};
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope, is_older};
-use crate::processor::{Event, EventBatch, Listener, Listeners, drop_in_pieces};
+use crate::processor::{BatchReason, Event, EventBatch, Listener, Listeners, drop_in_pieces};
 use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
 use crate::source::BadObject;
 use crate::store::{IndexFunctions, IndexValuesOf, Slot, Store, StoreChange};
@@ -285,7 +285,7 @@ impl Applier {
             if state.writer.has_functions(&self.functions) {
                 state.writer.make(changes(&events, &self.values), version.clone());
                 self.marks.publish(&self.health);
-                state.processor.distribute(&events, bytes, self.store.len());
+                state.processor.distribute(&events, BatchReason::Live, bytes, self.store.len());
                 break state.processor.listeners();
             }
             self.functions = state.writer.functions();
@@ -311,6 +311,7 @@ impl Applier {
             return Applied::default();
         };
         let initial = !part.listed;
+        let reason = if initial { BatchReason::FirstList } else { BatchReason::Relist };
         part.version = mark.version.clone();
         part.seen = None;
         let version = lowest_version(&self.parts);
@@ -331,7 +332,7 @@ impl Applier {
             // If an index was added meanwhile, the list is prepared again, with that index.
             if let Ok((replaced, failures)) = state.writer.commit(transaction) {
                 self.marks.publish(&self.health);
-                state.processor.distribute(&events, kept_bytes, self.store.len());
+                state.processor.distribute(&events, reason, kept_bytes, self.store.len());
                 let listeners = state.processor.listeners();
                 drop(state);
                 self.failed.extend(failures.into_iter().map(InformerError::from));

@@ -234,6 +234,70 @@ impl<T: Object> SharedInformer<T> {
         Wait::new(wait, move || seen.sight_of(&key))
     }
 
+    /// Waits until the cache reflects a write, whichever client made it. Returns the object as the cache holds it: the
+    /// written state or a later one. Returns `None` if the cache does not hold it: the object was deleted meanwhile, or
+    /// this informer does not select it.
+    ///
+    /// `written` is the object in the response of the API server. In a controller, `Request::write` needs no wait.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_client::{Api, api::PostParams};
+    /// # use kube_informer::SharedInformerFactory;
+    /// # doc_server::with(async |server| {
+    /// # let client = server.client();
+    /// # let mut map = ConfigMap::default();
+    /// # map.metadata.name = Some("b".into());
+    /// # let factory = SharedInformerFactory::new(client.clone());
+    /// # let maps = factory.informer::<ConfigMap>()?;
+    /// # factory.start()?;
+    /// let api: Api<ConfigMap> = Api::namespaced(client, "web");
+    /// let written = api.create(&PostParams::default(), &map).await?;
+    /// let cached = maps.saw(&written).within(Duration::from_secs(30)).await?;
+    /// assert!(cached.is_some() && maps.store().contains("web/b"));
+    /// # Ok(()) });
+    /// ```
+    ///
+    /// If the cache does not hold the object, that can take until the API server's next bookmark, about a minute. The
+    /// wait fails with [`WaitError::VersionsRestarted`] if the API server was restored to a state before the write.
+    pub fn saw(&self, written: &impl Object) -> Wait<'static, Option<Arc<T>>> {
+        let id = written.id();
+        let (key, uid, version) = (ObjectKey::from(id.key), id.uid.to_owned(), ResourceVersion::from(id.version));
+        let (shared, seen, store) = (self.shared.0.clone(), self.shared.0.clone(), self.store());
+        let wanted = key.clone();
+        // True if the absence of the object reflects the write: the cache held it before, or never holds it.
+        let mut may_be_absent = self.excludes(written).is_some();
+        let shown = version.clone();
+        let in_cache = self.wait_for(&key, move |object| match object {
+            Some(object) => {
+                may_be_absent |= !uid.is_empty() && object.id().uid == uid;
+                ResourceVersion::from(object.id().version).is_at_least(&shown)
+            }
+            None => may_be_absent,
+        });
+        let wait = async move {
+            // Versions that are not numbers cannot be compared.
+            if version.is_number() {
+                tokio::select! {
+                    biased;
+                    object = in_cache.into_future() => return object,
+                    _ = shared.reach_version(&version) => {}
+                }
+            }
+            // The store has passed the version, and does not show the write. A server that was restored from a backup
+            // has lower versions, so ask the API server for its current version.
+            shared.wait_for_latest().await?;
+            match store.get(&wanted) {
+                Some(object) if ResourceVersion::from(object.id().version).is_older_than(&version) => {
+                    Err(WaitError::VersionsRestarted)
+                }
+                object => Ok(object),
+            }
+        };
+        Wait::new(wait, move || seen.sight_of(&key))
+    }
+
     /// Lists again, in the most recent state of the API server, and waits until the list is applied. Handlers receive
     /// no event for an unchanged object. Before the start, this waits for the first list.
     ///
@@ -404,7 +468,11 @@ impl Core {
     /// nothing.
     fn end(&self, cancel: &CancellationToken, how: Ended) {
         cancel.cancel();
-        let listeners = self.writing.lock().processor.close();
+        let listeners = {
+            let mut state = self.writing.lock();
+            state.writer.close();
+            state.processor.close()
+        };
         listeners.iter().for_each(|listener| listener.mailbox.close(false));
         self.questions.lock().clear();
         self.health.stopped();

@@ -38,7 +38,7 @@
 //! | make informers, and share them | [`SharedInformerFactory`], [`client()`], [`InformerRequest`], [`Selection`], [`InformerOptions`] |
 //! | receive changes | [`SharedInformer::on_event`], [`EventHandler`] (with the guarantees), [`AsyncEventHandler`], [`EventStream`], [`Event`] |
 //! | read objects | [`Store`], [`Snapshot`], [`Lister`], [`Index`], [`Selector`], [`Lookup`] |
-//! | wait | [`SharedInformer::synced`], [`wait_for`](SharedInformer::wait_for), [`wait_for_latest`](SharedInformer::wait_for_latest), [`Wait`] |
+//! | wait | [`SharedInformer::synced`], [`wait_for`](SharedInformer::wait_for), [`saw`](SharedInformer::saw), [`wait_for_latest`](SharedInformer::wait_for_latest), [`Wait`], [`Store::changed_since`] |
 //! | choose what is kept of each object | a type: `Pod`, [`View`], [`Compact`], [`Metadata`], [`Identity`]; your own with [`Object`] and [`Decode`] |
 //! | know how the informer does | [`Health`], [`InformerError`], [`AnyInformer`] |
 //! | build something else from the parts | [`parts`]: the reflector, the queues, the writer of a store, sources |
@@ -81,8 +81,8 @@ pub use object::{
     Id, KeyError, KeyRef, Object, ObjectKey, Owner, ResourceType, ResourceVersion, Scope, Selector, SelectorError,
 };
 pub use processor::{
-    AsyncEventHandler, Deleted, Delivery, Event, EventHandler, EventHandlerFuncs, EventStream, FilteringEventHandler,
-    HandlerGuard, HandlerHandle, RemoveError, RemoveMode,
+    AsyncEventHandler, BatchReason, Deleted, Delivery, Event, EventHandler, EventHandlerFuncs, EventStream,
+    FilteringEventHandler, HandlerGuard, HandlerHandle, RemoveError, RemoveMode,
 };
 pub use reflector::{IncompleteReason, ListReason, Phase, ReflectorError};
 #[cfg(feature = "compact")]
@@ -92,7 +92,7 @@ pub use representation::{
 };
 pub use settings::{BackoffOptions, InformerOptions, QueueOrder, Selection, SelectionError};
 pub use source::{BadObject, SourceError, Status};
-pub use store::{Index, IndexError, IndexValues, Snapshot, Store};
+pub use store::{Index, IndexError, IndexValues, Revision, Snapshot, Store};
 /// The token that stops a reflector, or a loop over changes.
 pub use tokio_util::sync::CancellationToken;
 

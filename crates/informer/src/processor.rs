@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
 
-pub use self::event::Event;
+pub use self::event::{BatchReason, Event};
 pub use self::filtered::FilteringEventHandler;
 pub use self::handle::{HandlerGuard, HandlerHandle, RemoveError, RemoveMode};
 pub(crate) use self::handler::AnyHandler;
@@ -169,11 +169,11 @@ impl Processor {
 
     /// Puts events into every mailbox. `bytes` estimates the memory of states that only these events keep alive. `live`
     /// is the number of objects in the store.
-    pub(crate) fn distribute(&self, events: &EventBatch, bytes: u64, live: usize) {
+    pub(crate) fn distribute(&self, events: &EventBatch, reason: BatchReason, bytes: u64, live: usize) {
         // The clock is read once, because that costs as much as the rest of a push.
         let now = Instant::now();
         for listener in self.listeners.iter() {
-            listener.mailbox.push(events, bytes, live, now);
+            listener.mailbox.push(events, reason, bytes, live, now);
         }
     }
 

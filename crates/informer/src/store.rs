@@ -7,8 +7,8 @@
 //! | the objects that share a value | [`Index::get`], made by `add_index` |
 //! | by namespace or by labels | [`Lister`](crate::Lister) |
 //!
-//! This module does not wait, and uses no sockets, clocks or tasks. Index functions run outside the lock of the
-//! readers.
+//! This module uses no sockets, clocks or tasks, and only [`Store::changed_since`] waits. Index functions run outside
+//! the lock of the readers.
 
 mod chunks;
 mod index;
@@ -20,11 +20,15 @@ mod writer;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Notify;
 
 pub use self::index::{Index, IndexError, IndexValues};
 pub(crate) use self::index::{IndexFailure, IndexFunction, Values as IndexValuesOf, index_function};
 pub(crate) use self::slots::Slot;
 pub use self::snapshot::Snapshot;
+pub use self::state::Revision;
 use self::state::StoreState;
 pub(crate) use self::writer::{Functions as IndexFunctions, StoreChange, function_identity};
 pub use self::writer::{StoreWriter, Transaction};
@@ -50,14 +54,24 @@ use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 /// assert_eq!(store.get("web/a").unwrap().version, "2");
 /// ```
 pub struct Store<T: ?Sized> {
-    shared: Arc<RwLock<StoreState>>,
+    shared: Arc<StoreShared>,
     objects: PhantomData<fn() -> Box<T>>,
+}
+
+struct StoreShared {
+    state: RwLock<StoreState>,
+    /// Notified when the content may have changed, and when it will not change any more.
+    changed: Notify,
+    /// True once the content will not change any more.
+    closed: AtomicBool,
 }
 
 impl<T: Cached + ?Sized> Store<T> {
     /// Makes an empty store and its writer. The seed only affects how keys are hashed.
     pub fn new(seed: u64) -> (Self, StoreWriter<T>) {
-        let store = Self { shared: Arc::new(RwLock::new(StoreState::new(seed))), objects: PhantomData };
+        let state = RwLock::new(StoreState::new(seed));
+        let shared = Arc::new(StoreShared { state, changed: Notify::new(), closed: AtomicBool::new(false) });
+        let store = Self { shared, objects: PhantomData };
         (store.clone(), StoreWriter::new(store))
     }
 
@@ -66,18 +80,18 @@ impl<T: Cached + ?Sized> Store<T> {
     /// The result may lag behind the API server. It never changes under you: an update replaces the `Arc`, not its
     /// contents.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
-        let object = self.shared.read().get(key.into()).cloned();
+        let object = self.shared.state.read().get(key.into()).cloned();
         object.map(T::typed)
     }
 
     /// Returns true if the cache holds the object.
     pub fn contains<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
-        self.shared.read().get(key.into()).is_some()
+        self.shared.state.read().get(key.into()).is_some()
     }
 
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
-        self.shared.read().len()
+        self.shared.state.read().len()
     }
 
     /// Returns true if the cache is empty.
@@ -87,7 +101,7 @@ impl<T: Cached + ?Sized> Store<T> {
 
     /// Returns all objects and indexes of this instant, in constant time at any size.
     pub fn snapshot(&self) -> Snapshot<T> {
-        Snapshot::new(self.shared.read().clone())
+        Snapshot::new(self.shared.state.read().clone())
     }
 
     /// Iterates over all objects of this instant, in no particular order.
@@ -97,27 +111,72 @@ impl<T: Cached + ?Sized> Store<T> {
 
     /// Returns the version up to which the store has every change, or `None` before the first list.
     pub fn version(&self) -> Option<ResourceVersion> {
-        self.shared.read().version.clone()
+        self.shared.state.read().version.clone()
+    }
+
+    /// Returns the revision of the content. It grows with each addition, update and deletion of an object, and stays
+    /// the same otherwise: a bookmark, a resync, or a relist that finds nothing new does not change it.
+    ///
+    /// Revisions of one cache can be compared. [`Snapshot::revision`] belongs to the objects of the snapshot.
+    pub fn revision(&self) -> Revision {
+        self.shared.state.read().revision
+    }
+
+    /// Waits until the revision differs from this one, and returns the new revision. Returns `None` if the informer has
+    /// stopped, so that the content will not change any more.
+    ///
+    /// A relist changes the revision once. Changes that happen while the program computes are one change, too:
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn count_all(store: kube_informer::Store<ConfigMap>) {
+    /// loop {
+    ///     let snapshot = store.snapshot();
+    ///     println!("{} config maps", snapshot.len()); // Computes something from all objects.
+    ///     if store.changed_since(snapshot.revision()).await.is_none() {
+    ///         return; // The informer has stopped.
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing. A later call with the same revision returns at once if there was a change.
+    pub async fn changed_since(&self, revision: Revision) -> Option<Revision> {
+        loop {
+            // The wait is registered before the check, so that it does not miss a change.
+            let mut changed = std::pin::pin!(self.shared.changed.notified());
+            changed.as_mut().enable();
+            let now = self.revision();
+            if now != revision {
+                return Some(now);
+            }
+            if self.shared.closed.load(Ordering::SeqCst) {
+                return None;
+            }
+            changed.await;
+        }
     }
 
     /// Returns the index with this name, or `None` if it was not added.
     pub fn index(&self, name: &str) -> Option<Index<T>> {
-        let at = self.shared.read().indexes.iter().position(|index| index.is_named(name))?;
+        let at = self.shared.state.read().indexes.iter().position(|index| index.is_named(name))?;
         Some(Index::new(self.clone(), at))
     }
 
     /// Returns the names of all indexes, in the order in which they were added.
     pub fn index_names(&self) -> Vec<Arc<str>> {
-        self.shared.read().indexes.iter().map(|index| index.name().clone()).collect()
+        self.shared.state.read().indexes.iter().map(|index| index.name().clone()).collect()
     }
 
     fn read<R>(&self, look: impl FnOnce(&StoreState) -> R) -> R {
-        look(&self.shared.read())
+        look(&self.shared.state.read())
     }
 
     /// Returns an object and its slot: a hint for [`StoreChange::Put`].
     pub(crate) fn find(&self, key: KeyRef<'_>) -> Option<(Slot, Arc<dyn Object>)> {
-        self.shared.read().find(key).map(|(slot, object)| (slot, object.clone()))
+        self.shared.state.read().find(key).map(|(slot, object)| (slot, object.clone()))
     }
 
     /// Returns the same cache with another type: the type of its objects, or `dyn Object`.

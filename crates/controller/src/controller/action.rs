@@ -1,7 +1,6 @@
 //! The result of a reconcile.
 
 use std::error::Error;
-use std::fmt;
 use std::time::Duration;
 
 /// An error of any type.
@@ -53,26 +52,25 @@ impl Action {
     }
 }
 
-/// Why an attempt failed.
-pub(super) enum ReconcileFailure {
-    /// The reconcile returned this error.
+/// Why a reconcile failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReconcileFailure {
+    /// The reconcile returned an error with this message.
+    #[error("{0}")]
     Error(String),
-    /// The reconcile failed, and is not tried again.
+    /// The reconcile failed for good, with this message. It is not tried again.
+    #[error("{0}")]
     Final(String),
-    /// The reconcile was not called: an object that it depends on cannot be decoded.
+    /// The reconcile was not called, because an object that it depends on cannot be decoded.
+    #[error("{0}")]
     Undecodable(String),
+    /// The reconcile panicked with this message.
+    #[error("panicked: {0}")]
     Panicked(String),
+    /// The reconcile took longer than this limit, and was dropped.
+    #[error("took longer than {0:?}")]
     TimedOut(Duration),
-}
-
-impl fmt::Display for ReconcileFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Error(text) | Self::Final(text) | Self::Undecodable(text) => f.write_str(text),
-            Self::Panicked(message) => write!(f, "panicked: {message}"),
-            Self::TimedOut(limit) => write!(f, "took longer than {limit:?}"),
-        }
-    }
 }
 
 /// Returns the message of an error and its causes. If the error panics while it is displayed or dropped, returns

@@ -100,6 +100,7 @@ impl<T: Object> Controller<T> {
             term: term.clone(),
             timeout: self.timeout,
             reconcile,
+            on_outcome: self.on_outcome.clone(),
             failures: Mutex::default(),
         });
         // Both join sets abort their tasks when they are dropped.

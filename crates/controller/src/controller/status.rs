@@ -38,6 +38,8 @@ pub struct ControllerStatus {
     pub unseen_writes: u64,
     /// How often a mapping or a predicate panicked. Everything is reconciled after that.
     pub mapping_panics: u64,
+    /// How often the hook of [`Controller::on_outcome`](crate::Controller::on_outcome) panicked.
+    pub hook_panics: u64,
     /// The last error, until that key succeeds.
     pub last_error: Option<ReconcileError>,
     /// The keys whose last reconcile failed: at most 20, those with the most attempts first.
@@ -98,6 +100,7 @@ struct StatusState {
     failures: u64,
     unseen_writes: u64,
     mapping_panics: u64,
+    hook_panics: u64,
     last_error: Option<ReconcileError>,
     /// The keys of this run whose last reconcile failed. A key of an object that does not exist and is not tried again
     /// is not one of them.
@@ -134,6 +137,7 @@ impl StatusBoard {
             failures: 0,
             unseen_writes: 0,
             mapping_panics: 0,
+            hook_panics: 0,
             last_error: None,
             failing: BTreeMap::new(),
             times: VecDeque::new(),
@@ -179,8 +183,15 @@ impl StatusBoard {
     }
 
     /// Records the end of a reconcile. `attempts` is the number of failures since the last success, or 0 if they do not
-    /// count any more.
-    pub(super) fn attempt_ends(&self, key: &ObjectKey, took: Duration, failure: Option<String>, attempts: u32) {
+    /// count any more. The key is reconciled again after the delay, if there is one.
+    pub(super) fn attempt_ends(
+        &self,
+        key: &ObjectKey,
+        took: Duration,
+        failure: Option<String>,
+        attempts: u32,
+        requeue_after: Option<Duration>,
+    ) {
         let mut state = self.state.lock();
         let surplus = (state.times.len() + 1).saturating_sub(TIMES);
         state.times.drain(..surplus);
@@ -188,19 +199,13 @@ impl StatusBoard {
         state.failing.remove(key);
         if let Some(error) = failure {
             if attempts > 0 {
-                state.failing.insert(key.clone(), FailingKey { attempts, error: error.clone(), next_try: None });
+                let next_try = requeue_after.map(|delay| after(Instant::now(), delay));
+                state.failing.insert(key.clone(), FailingKey { attempts, error: error.clone(), next_try });
             }
             state.failures += 1;
             state.last_error = Some(ReconcileError { key: key.clone(), error, at: Instant::now() });
         } else if state.last_error.as_ref().is_some_and(|last| last.key == *key) {
             state.last_error = None;
-        }
-    }
-
-    /// Records when a key that has failed is tried again.
-    pub(super) fn next_try(&self, key: &ObjectKey, delay: Duration) {
-        if let Some(failing) = self.state.lock().failing.get_mut(key) {
-            failing.next_try = Some(after(Instant::now(), delay));
         }
     }
 
@@ -210,6 +215,10 @@ impl StatusBoard {
 
     pub(super) fn mapping_panicked(&self) {
         self.state.lock().mapping_panics += 1;
+    }
+
+    pub(super) fn hook_panicked(&self) {
+        self.state.lock().hook_panics += 1;
     }
 
     pub(super) fn mapping_panics(&self) -> u64 {
@@ -232,6 +241,7 @@ impl StatusBoard {
             failures: state.failures,
             unseen_writes: state.unseen_writes,
             mapping_panics: state.mapping_panics,
+            hook_panics: state.hook_panics,
             last_error: state.last_error.clone(),
             failing: state.worst(),
             failing_keys: state.failing.len(),

@@ -11,9 +11,10 @@ use futures_util::future::{BoxFuture, Either, FutureExt as _};
 use kube_informer::{Lookup, Object, ObjectKey, SharedInformer};
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tracing::{Instrument as _, debug, info_span, warn};
+use tracing::{Instrument as _, debug, error, info_span, warn};
 
 use super::action::{Action, BoxError, ReconcileFailure, Requeue, catch, describe, panic_message};
+use super::outcome::{Outcome, OutcomeHook};
 use super::parking::{NotSeen, Parking};
 use super::request::Request;
 use super::status::StatusBoard;
@@ -45,6 +46,7 @@ pub(super) struct Workers<T: Object> {
     pub(super) term: Term,
     pub(super) timeout: Option<Duration>,
     pub(super) reconcile: Reconcile<T>,
+    pub(super) on_outcome: Option<OutcomeHook>,
     /// How often each key failed since its last success.
     pub(super) failures: Mutex<HashMap<ObjectKey, u32, RandomState>>,
 }
@@ -78,9 +80,10 @@ impl<T: Object> Workers<T> {
         let began = Instant::now();
         let active = self.metrics.begins();
         let writes = Arc::new(Writes::default());
+        let earlier_failures = self.failures_of(&item);
         let (mut outcome, object) = match self.decoded(&item) {
             Ok(object) => {
-                let (key, failures) = (item.clone(), self.failures_of(&item));
+                let (key, failures) = (item.clone(), earlier_failures);
                 let (term, writes) = (self.term.clone(), writes.clone());
                 let request = Request { key, object: object.clone(), failures, id, term, writes };
                 (self.call(request).await, object)
@@ -94,6 +97,7 @@ impl<T: Object> Workers<T> {
         self.count_failures(&item, &outcome, object.is_some());
         // A failed key is tried again in any case.
         let settled = matches!(outcome, Ok(_) | Err(ReconcileFailure::Final(_)));
+        let mut requeue_after = self.requeue_after(&item, &outcome);
         // The key is parked before it is done, because it may have been added again already.
         let seen = match writes.take() {
             Either::Left(seen) => {
@@ -101,7 +105,7 @@ impl<T: Object> Workers<T> {
                     self.not_seen(&item, NotSeen::AtAll);
                 }
                 if settled && seen != WriteSeen::AsWritten {
-                    self.queue.add_rate_limited_with(item.clone(), item.priority());
+                    requeue_after = Some(requeue_after.unwrap_or(Duration::MAX).min(item.retry_delay()));
                 }
                 seen == WriteSeen::AsWritten
             }
@@ -114,9 +118,22 @@ impl<T: Object> Workers<T> {
         let took = began.elapsed();
         self.metrics.ended(took, outcome_of(&outcome));
         let failure = outcome.as_ref().err().map(ToString::to_string);
-        self.board.attempt_ends(&item, took, failure, self.failures_of(&item));
+        self.board.attempt_ends(&item, took, failure, self.failures_of(&item), requeue_after);
+        if let Some(hook) = &self.on_outcome {
+            let outcome = Outcome {
+                key: item.clone(),
+                result: outcome.as_ref().map(|_| ()).map_err(Clone::clone),
+                attempt: earlier_failures.saturating_add(1),
+                duration: took,
+                requeue_after: requeue_after.filter(|_| !self.queue.is_shut_down()),
+            };
+            if let Err(panic) = catch(|| hook(&outcome)) {
+                error!(controller = &*self.name, key = %*item, panic, "outcome hook panicked");
+                self.board.hook_panicked();
+            }
+        }
         drop(attempt);
-        self.settle(item, outcome, seen);
+        self.settle(item, outcome, seen, requeue_after);
     }
 
     /// Returns the object of a key, or an error if the object, or one that it owns, cannot be decoded. Then reconcile
@@ -211,23 +228,37 @@ impl<T: Object> Workers<T> {
         }
     }
 
-    /// Decides when the key is reconciled again. Its failures are forgotten if the caches show its writes. The failures
-    /// of a parked key are forgotten when it is released.
-    fn settle(&self, item: Item<ObjectKey>, outcome: Result<Action, ReconcileFailure>, seen: bool) {
-        let (controller, key) = (&*self.name, item.clone());
+    /// Returns the delay after which the key is reconciled again by itself, or `None` if it waits for a change.
+    fn requeue_after(&self, item: &Item<ObjectKey>, outcome: &Result<Action, ReconcileFailure>) -> Option<Duration> {
+        match outcome {
+            Ok(Action(Requeue::After(delay))) => Some(*delay),
+            Ok(_) | Err(ReconcileFailure::Final(_)) => None,
+            Err(ReconcileFailure::Undecodable(_)) => Some(item.retry_delay().min(UNDECODABLE)),
+            Err(_) => Some(item.retry_delay()),
+        }
+    }
+
+    /// Releases the key. Its failures are forgotten if the caches show its writes. The failures of a parked key are
+    /// forgotten when it is released.
+    fn settle(
+        &self,
+        item: Item<ObjectKey>,
+        outcome: Result<Action, ReconcileFailure>,
+        seen: bool,
+        requeue_after: Option<Duration>,
+    ) {
+        let (controller, key, attempt) = (&*self.name, item.clone(), self.failures_of(&item));
         if seen && matches!(outcome, Ok(_) | Err(ReconcileFailure::Final(_))) {
             item.forget();
         }
+        match requeue_after {
+            Some(delay) => item.retry_after(delay),
+            None => drop(item),
+        }
         match outcome {
-            Ok(Action(Requeue::After(delay))) => item.retry_after(delay),
-            Ok(_) => debug!(controller, %key, "reconciled"),
+            Ok(_) => debug!(controller, %key, ?requeue_after, "reconciled"),
             Err(error @ ReconcileFailure::Final(_)) => warn!(controller, %key, %error, "reconcile failed for good"),
-            Err(error) => {
-                let attempt = self.failures_of(&key);
-                let limit = if matches!(error, ReconcileFailure::Undecodable(_)) { UNDECODABLE } else { Duration::MAX };
-                self.board.next_try(&key, item.retry_within(limit));
-                warn!(controller, %key, attempt, %error, "reconcile failed; trying again");
-            }
+            Err(error) => warn!(controller, %key, attempt, %error, "reconcile failed; trying again"),
         }
     }
 }

@@ -60,33 +60,16 @@ impl Writes {
 }
 
 impl PendingWrite {
-    /// Makes a pending write that ends when the store has the object at this version or a later one, or has passed that
-    /// version. It also ends if the version cannot be compared, if the API server was restored from a backup, or if the
-    /// informer has stopped, because then there is nothing to wait for.
+    /// Makes a pending write that ends when the cache reflects it; see [`SharedInformer::saw`]. It also ends if the
+    /// version cannot be compared, or if the informer has stopped, because then there is nothing to wait for.
     pub(super) fn written<C: Object, W: Object>(informer: &SharedInformer<C>, written: &W) -> Self {
-        let id = written.id();
-        let (key, version, informer) = (ObjectKey::from(id.key), ResourceVersion::from(id.version), informer.clone());
-        let seen = async move {
-            if !version.is_number() {
-                return WriteSeen::AsWritten;
-            }
-            let there = |object: Option<&C>| {
-                object.is_some_and(|object| ResourceVersion::from(object.id().version).is_at_least(&version))
-            };
-            tokio::select! {
-                biased;
-                there = informer.wait_for(&key, there).into_future() => if there.is_ok() { return WriteSeen::AsWritten },
-                _ = informer.wait_for_version(&version).into_future() => {}
-            }
-            let shown = || there(informer.store().get(&key).as_deref());
-            if shown() {
-                return WriteSeen::AsWritten;
-            }
-            // The store has passed the version, and does not show the write. A server that was restored from a backup
-            // has lower versions, so ask the API server for its current version.
-            let _ = informer.wait_for_latest().await;
-            if shown() { WriteSeen::AsWritten } else { WriteSeen::Missing }
-        };
+        if !ResourceVersion::from(written.id().version).is_number() {
+            return Self { seen: std::future::ready(WriteSeen::AsWritten).boxed() };
+        }
+        let seen = informer.saw(written).into_future().map(|seen| match seen {
+            Ok(Some(_)) => WriteSeen::AsWritten,
+            Ok(None) | Err(_) => WriteSeen::Missing,
+        });
         Self { seen: seen.boxed() }
     }
 

@@ -74,16 +74,14 @@ impl<T: Key> Item<T> {
     ///
     /// If the queue is shut down, the limiter is not called, and [`DelayingQueue::drain`] returns the item.
     pub fn retry(self) {
-        self.retry_within(Duration::MAX);
+        let delay = self.retry_delay();
+        self.in_hand.retry_after(delay);
     }
 
-    /// Retries the item as [`retry`](Self::retry) does, but after this limit at the latest.
-    /// Returns the delay.
-    pub(crate) fn retry_within(self, limit: Duration) -> Duration {
-        let delay = if self.queue.is_shut_down() { Duration::ZERO } else { self.queue.limiter().when(&self) };
-        let delay = delay.min(limit);
-        self.in_hand.retry_after(delay);
-        delay
+    /// Asks the limiter for the delay of the next retry. The delay is zero if the queue is shut down; then the limiter
+    /// is not called.
+    pub(crate) fn retry_delay(&self) -> Duration {
+        if self.queue.is_shut_down() { Duration::ZERO } else { self.queue.limiter().when(self) }
     }
 
     /// Marks the item as done, and adds it again after a delay, with the same priority. The limiter is not called.

@@ -20,6 +20,7 @@ mod undecodable;
 mod terms;
 mod limits;
 mod panics;
+mod outcomes;
 mod sources;
 mod reconcile_metrics;
 mod network;

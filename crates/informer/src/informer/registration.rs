@@ -12,8 +12,8 @@ use super::{Core, InformerShared, Lifecycle, SharedInformer};
 use crate::health::InformerError;
 use crate::object::Object;
 use crate::processor::{
-    AnyHandler, AsyncEventHandler, Delivery, Event, EventHandler, EventStream, Events, HandlerHandle, Listener,
-    ResyncWarning,
+    AnyHandler, AsyncEventHandler, BatchReason, Delivery, Event, EventHandler, EventStream, Events, HandlerHandle,
+    Listener, ResyncWarning,
 };
 use crate::store::{Index, IndexError, IndexFunction, IndexValues, function_identity, index_function};
 
@@ -160,6 +160,35 @@ impl<T: Object> Registration<'_, T> {
         F: FnMut(Event<T>) + Send + 'static,
     {
         self.add(AnyHandler::blocking(handler))
+    }
+
+    /// Calls a closure with several events at a time, and with the reason why they are one batch. It runs on the
+    /// runtime, and must be brief.
+    ///
+    /// A list is one batch, and so is a resync: a closure that computes something from all objects does that once per
+    /// list, and not once per object. A live batch has all events that wait at that moment; no event waits for another.
+    /// A batch is never empty. Its events have the order and the other [guarantees](EventHandler) of single events.
+    ///
+    /// A mailbox that [folds](Delivery) joins a list and the changes after it to a live batch. With
+    /// [`QueueOrder::PerObject`](crate::QueueOrder::PerObject) a list arrives in pieces, which are live batches.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformer;
+    /// # use kube_informer::parts::KubeSource;
+    /// # doc_server::with(async |server| {
+    /// # let maps = SharedInformer::builder(KubeSource::<ConfigMap>::new(server.client())).build();
+    /// let store = maps.store();
+    /// maps.register().name("census").on_batch(move |events, reason| {
+    ///     println!("{} changes ({reason:?}): {} config maps", events.len(), store.len());
+    /// });
+    /// # Ok(()) });
+    /// ```
+    pub fn on_batch<F>(self, handler: F) -> HandlerHandle
+    where
+        F: FnMut(&[Event<T>], BatchReason) + Send + 'static,
+    {
+        self.add(AnyHandler::batch(handler))
     }
 
     /// Calls a handler with every event. It runs on the runtime, and must be brief.

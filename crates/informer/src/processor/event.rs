@@ -39,6 +39,20 @@ pub enum Event<T: ?Sized> {
     Deleted(Deleted<T>),
 }
 
+/// Why events are one batch; see [`Registration::on_batch`](crate::Registration::on_batch).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BatchReason {
+    /// The objects of a first list, or all objects that the cache held when the handler was added.
+    FirstList,
+    /// The differences that a relist found.
+    Relist,
+    /// All objects of a resync.
+    Resync,
+    /// All changes that waited.
+    Live,
+}
+
 impl<T: Object + ?Sized> Event<T> {
     /// Returns the key of the object.
     pub fn key(&self) -> ObjectKey {

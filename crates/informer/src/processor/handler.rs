@@ -9,8 +9,8 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use super::Event;
 use super::listener::ListenerEndGuard;
+use super::{BatchReason, Event};
 use crate::object::Object;
 use crate::queue::Deleted;
 
@@ -208,9 +208,12 @@ pub(crate) enum AnyHandler {
     Async(Box<dyn DynAsyncHandler>),
     /// A handler that is called on a thread where it may block; `None` while it is on that thread.
     Blocking(Option<BoxedHandler>),
+    /// A handler that receives several events in one call.
+    Batch(BoxedBatchHandler),
 }
 
 pub(crate) type BoxedHandler = Box<dyn FnMut(Event<dyn Object>) + Send>;
+pub(crate) type BoxedBatchHandler = Box<dyn FnMut(Vec<Event<dyn Object>>, BatchReason) + Send>;
 
 /// An [`AsyncEventHandler`] or an async closure, behind one pointer.
 pub(crate) trait DynAsyncHandler: Send {
@@ -224,6 +227,13 @@ impl AnyHandler {
 
     pub(crate) fn blocking<T: Object>(mut handler: impl FnMut(Event<T>) + Send + 'static) -> Self {
         Self::Blocking(Some(Box::new(move |event| handler(event.typed()))))
+    }
+
+    pub(crate) fn batch<T: Object>(mut handler: impl FnMut(&[Event<T>], BatchReason) + Send + 'static) -> Self {
+        Self::Batch(Box::new(move |events, reason| {
+            let events: Vec<Event<T>> = events.into_iter().map(Event::typed).collect();
+            handler(&events, reason);
+        }))
     }
 
     pub(crate) fn async_closure<T, F, R>(handler: F) -> Self
@@ -273,6 +283,7 @@ impl AnyHandler {
     pub(super) async fn call(&mut self, event: Event<dyn Object>, ended: &Arc<ListenerEndGuard>) -> Result<(), String> {
         match self {
             Self::Sync(handler) => call_caught(handler, event),
+            Self::Batch(handler) => call_batch_caught(handler, vec![event], BatchReason::Live),
             Self::Async(handler) => match catch_unwind(AssertUnwindSafe(|| handler.call(event))) {
                 Ok(future) => {
                     AssertUnwindSafe(future).catch_unwind().await.map_err(|panic| crate::panic_message(&*panic))
@@ -298,6 +309,15 @@ impl AnyHandler {
 /// Calls a handler that does not wait. Catches a panic and returns its message as the error.
 pub(super) fn call_caught(handler: &mut BoxedHandler, event: Event<dyn Object>) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| handler(event))).map_err(|panic| crate::panic_message(&*panic))
+}
+
+/// Calls a handler of batches, as [`call_caught`] does.
+pub(super) fn call_batch_caught(
+    handler: &mut BoxedBatchHandler,
+    events: Vec<Event<dyn Object>>,
+    reason: BatchReason,
+) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(|| handler(events, reason))).map_err(|panic| crate::panic_message(&*panic))
 }
 
 impl<T> fmt::Debug for EventHandlerFuncs<T> {

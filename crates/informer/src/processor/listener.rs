@@ -11,9 +11,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Event;
-use super::handler::{AnyHandler, call_caught};
+use super::handler::{AnyHandler, call_batch_caught, call_caught};
 use super::mailbox::{Delivery, Mailbox, Parcel, drop_in_pieces};
+use super::{BatchReason, Event};
 use crate::health::{HandlerHealth, HealthBoard, InformerError};
 use crate::lock::Mutex;
 use crate::object::Object;
@@ -195,6 +195,8 @@ impl Listener {
         while let Some(parcel) = self.mailbox.next().await {
             deliveries.now = Instant::now();
             match parcel {
+                Parcel::Synced => self.status.synced(),
+                parcel if matches!(deliveries.handler, AnyHandler::Batch(_)) => deliveries.deliver_batch(parcel).await,
                 Parcel::Replay(known) => {
                     self.status.set_in_hand(known.len());
                     for object in known.objects() {
@@ -207,14 +209,13 @@ impl Listener {
                         deliveries.deliver(Event::Resynced(object.clone())).await;
                     }
                 }
-                Parcel::Events(events) => {
+                Parcel::Events(events, _) => {
                     self.status.set_in_hand(events.len());
                     for event in events.iter() {
                         deliveries.deliver(event.clone()).await;
                     }
                     drop_in_pieces(events).await;
                 }
-                Parcel::Synced => self.status.synced(),
             }
             self.status.set_in_hand(0);
             deliveries.since_yield = 0;
@@ -244,14 +245,8 @@ impl Deliveries<'_> {
         if self.listener.mailbox.is_discarded() {
             return;
         }
-        if let Err(message) = self.call(event).await {
-            let handler = self.listener.status.name.clone();
-            self.health.report(&InformerError::HandlerPanicked { handler, message });
-        }
-        if let Some(latency) = self.latency {
-            let began = std::mem::replace(&mut self.now, Instant::now());
-            latency.record(self.now - began);
-        }
+        let outcome = self.call(event).await;
+        self.called(outcome);
         self.listener.status.in_hand.fetch_sub(1, Ordering::Relaxed);
         self.since_yield += 1;
         // A batch of watch events is delivered without a pause. A long list must let other tasks run.
@@ -259,6 +254,58 @@ impl Deliveries<'_> {
             self.since_yield = 0;
             tokio::task::yield_now().await;
             self.now = Instant::now();
+        }
+    }
+
+    /// Delivers a parcel in one call. Live events that wait behind live events are delivered in the same call.
+    async fn deliver_batch(&mut self, parcel: Parcel) {
+        let mailbox = &self.listener.mailbox;
+        // Not more than wait now, so that the call begins although further events arrive.
+        let (reason, mut more) = match &parcel {
+            Parcel::Events(_, BatchReason::Live) => (BatchReason::Live, mailbox.len()),
+            Parcel::Events(_, reason) => (*reason, 0),
+            Parcel::Resync(_) => (BatchReason::Resync, 0),
+            Parcel::Replay(_) | Parcel::Synced => (BatchReason::FirstList, 0),
+        };
+        let mut parcels = vec![parcel];
+        while more > 0
+            && let Some(events) = mailbox.next_live()
+        {
+            more = more.saturating_sub(events.len());
+            parcels.push(Parcel::Events(events, reason));
+        }
+        self.listener.status.set_in_hand(parcels.iter().map(Parcel::len).sum());
+        let mut batch = Vec::new();
+        for event in parcels.iter().flat_map(Parcel::events) {
+            batch.push(event);
+            if batch.len().is_multiple_of(WITHOUT_YIELD) {
+                tokio::task::yield_now().await;
+            }
+        }
+        self.now = Instant::now();
+        if let AnyHandler::Batch(handler) = &mut *self.handler
+            && !mailbox.is_discarded()
+        {
+            let outcome = call_batch_caught(handler, batch, reason);
+            self.called(outcome);
+        }
+        // The parcels hold the last references to old states.
+        for parcel in parcels {
+            if let Parcel::Events(events, _) = parcel {
+                drop_in_pieces(events).await;
+            }
+        }
+    }
+
+    /// Reports a panic of a call, and records how long the call took.
+    fn called(&mut self, outcome: Result<(), String>) {
+        if let Err(message) = outcome {
+            let handler = self.listener.status.name.clone();
+            self.health.report(&InformerError::HandlerPanicked { handler, message });
+        }
+        if let Some(latency) = self.latency {
+            let began = std::mem::replace(&mut self.now, Instant::now());
+            latency.record(self.now - began);
         }
     }
 

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::folded::Folded;
-use super::Event;
+use super::{BatchReason, Event};
 use crate::lock::Mutex;
 use crate::object::Object;
 use crate::store::Snapshot;
@@ -82,9 +82,32 @@ pub(crate) enum Parcel {
     /// All objects that were known when a resync was due.
     Resync(Snapshot<dyn Object>),
     /// Changes.
-    Events(EventBatch),
+    Events(EventBatch, BatchReason),
     /// The mark after the initial state: it has been delivered in full.
     Synced,
+}
+
+impl Parcel {
+    /// Returns the number of events.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Replay(known) | Self::Resync(known) => known.len(),
+            Self::Events(events, _) => events.len(),
+            Self::Synced => 0,
+        }
+    }
+
+    /// Iterates over the events.
+    pub(crate) fn events(&self) -> Box<dyn Iterator<Item = Event<dyn Object>> + Send + '_> {
+        match self {
+            Self::Replay(known) => {
+                Box::new(known.objects().cloned().map(|object| Event::Added { object, initial: true }))
+            }
+            Self::Resync(known) => Box::new(known.objects().cloned().map(Event::Resynced)),
+            Self::Events(events, _) => Box::new(events.iter().cloned()),
+            Self::Synced => Box::new(std::iter::empty()),
+        }
+    }
 }
 
 struct WaitingParcel {
@@ -163,7 +186,7 @@ impl Mailbox {
 
     /// Puts in events. `bytes` estimates the memory of states that only these events keep alive. `live` is the number
     /// of objects in the store, and `since` is when the events began to wait.
-    pub(crate) fn push(&self, events: &EventBatch, bytes: u64, live: usize, since: Instant) {
+    pub(crate) fn push(&self, events: &EventBatch, reason: BatchReason, bytes: u64, live: usize, since: Instant) {
         let mut state = self.state.lock();
         if state.closed || events.is_empty() {
             return;
@@ -179,7 +202,7 @@ impl Mailbox {
             state.folds += u64::from(self.delivery != Delivery::Latest);
         }
         state.events += events.len();
-        state.wait(Parcel::Events(events.clone()), bytes, since);
+        state.wait(Parcel::Events(events.clone(), reason), bytes, since);
         drop(state);
         self.arrived.notify_one();
     }
@@ -248,6 +271,30 @@ impl Mailbox {
                     tokio::task::yield_now().await;
                 }
             }
+        }
+    }
+
+    /// Takes out the next events if they are live. They count as a part of the parcel before.
+    pub(crate) fn next_live(&self) -> Option<EventBatch> {
+        let mut state = self.state.lock();
+        let is_live = match state.waiting.front() {
+            Some(waiting) => matches!(waiting.parcel, Parcel::Events(_, BatchReason::Live)),
+            None => state.unfolded.is_empty() && state.folded.as_ref().is_some_and(Folded::begins_with_event),
+        };
+        if !is_live {
+            return None;
+        }
+        let oldest = state.in_hand;
+        let parcel = state.take();
+        state.in_hand = oldest;
+        if state.is_empty() {
+            state.left_out = false;
+        }
+        drop(state);
+        self.wake_applier();
+        match parcel {
+            Some(Parcel::Events(events, _)) => Some(events),
+            _ => None,
         }
     }
 
@@ -357,7 +404,7 @@ impl MailboxState {
             self.in_hand = Some(since);
             self.bytes -= bytes;
             match &parcel {
-                Parcel::Events(events) => self.events -= events.len(),
+                Parcel::Events(events, _) => self.events -= events.len(),
                 Parcel::Replay(known) => self.in_snapshots -= known.len(),
                 Parcel::Resync(known) => {
                     self.in_snapshots -= known.len();
@@ -394,7 +441,7 @@ impl MailboxState {
         let mut left = most;
         while let Some(WaitingParcel { since, parcel, .. }) = self.unfolded.front() {
             match parcel {
-                Parcel::Events(events) => {
+                Parcel::Events(events, _) => {
                     let rest = &events[self.folded_of_first..];
                     let piece = &rest[..rest.len().min(left)];
                     piece.iter().cloned().for_each(|event| folded.add(*since, event, &mut dropped.events));
@@ -431,13 +478,13 @@ impl Dropped {
     fn is_long(&self) -> bool {
         self.parcels
             .iter()
-            .any(|WaitingParcel { parcel, .. }| matches!(parcel, Parcel::Events(events) if events.len() > PIECE))
+            .any(|WaitingParcel { parcel, .. }| matches!(parcel, Parcel::Events(events, _) if events.len() > PIECE))
     }
 
     async fn drop_in_pieces(self) {
         drop(self.events);
         for WaitingParcel { parcel, .. } in self.parcels {
-            if let Parcel::Events(events) = parcel {
+            if let Parcel::Events(events, _) = parcel {
                 drop_in_pieces(events).await;
             }
         }

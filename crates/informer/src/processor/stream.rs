@@ -177,7 +177,7 @@ impl Stream for Events {
                     Current::Objects(objects(known), |object| Event::Added { object, initial: true })
                 }
                 Some(Parcel::Resync(known)) => Current::Objects(objects(known), Event::Resynced),
-                Some(Parcel::Events(events)) => Current::Batch(events, 0),
+                Some(Parcel::Events(events, _)) => Current::Batch(events, 0),
                 Some(Parcel::Synced) => {
                     self.listener.status.synced();
                     continue;

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::state::StoreState;
+use super::state::{Revision, StoreState};
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
 
 /// All objects and indexes of one instant. A snapshot never changes, and it blocks no writer however long it is kept.
@@ -68,6 +68,11 @@ impl<T: Cached + ?Sized> Snapshot<T> {
     /// Returns the version up to which this snapshot has every change, or `None` before the first list.
     pub fn version(&self) -> Option<&ResourceVersion> {
         self.state.version.as_ref()
+    }
+
+    /// Returns the revision of the content; see [`Store::revision`](crate::Store::revision).
+    pub fn revision(&self) -> Revision {
+        self.state.revision
     }
 
     /// Returns true if an index with this name was added.

@@ -12,6 +12,10 @@ use super::slots::{Slot, Slots};
 use super::table::Table;
 use crate::object::{KeyRef, Object, ResourceVersion};
 
+/// The revision of a cache's content; see [`Store::revision`](super::Store::revision).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision(u64);
+
 /// One state of a store. Cloning takes constant time.
 pub(super) struct StoreState {
     hasher: FixedState,
@@ -20,6 +24,8 @@ pub(super) struct StoreState {
     by_key: Table,
     pub(super) indexes: Arc<Vec<IndexState>>,
     pub(super) version: Option<ResourceVersion>,
+    /// Grows with each object that is put in or removed.
+    pub(super) revision: Revision,
 }
 
 /// An object, its key and its index values, so that they are computed only once.
@@ -42,6 +48,7 @@ impl StoreState {
             by_key: Table::new(),
             indexes: Arc::default(),
             version: None,
+            revision: Revision(0),
         }
     }
 
@@ -85,6 +92,7 @@ impl StoreState {
         values: &Values,
         likely: Option<Slot>,
     ) -> Option<Arc<dyn Object>> {
+        self.revision.0 += 1;
         let key = object.id().key;
         let likely = likely.filter(|slot| self.entry(*slot, key).is_some());
         let Some(slot) = likely.or_else(|| self.slot(self.hash(key), key)) else {
@@ -106,6 +114,7 @@ impl StoreState {
     pub(super) fn remove(&mut self, key: KeyRef<'_>) -> Option<Arc<dyn Object>> {
         let hash = self.hash(key);
         let slot = self.slot(hash, key)?;
+        self.revision.0 += 1;
         self.by_key.remove(hash, |known| known == slot);
         let Entry { object, posted, .. } = self.entries.remove(slot)?;
         if !posted.is_empty() {
@@ -223,6 +232,7 @@ impl Clone for StoreState {
             by_key: self.by_key.clone(),
             indexes: self.indexes.clone(),
             version: self.version.clone(),
+            revision: self.revision,
         }
     }
 }

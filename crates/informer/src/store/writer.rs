@@ -3,6 +3,7 @@
 use std::any::TypeId;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Store;
 use super::index::{Index, IndexError, IndexFailure, IndexFunction, IndexState, NamedFunction, Values, index_function};
@@ -68,21 +69,23 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         // An index function that panics skips the object. Only an informer reports it.
         drop(self.scratch.fill(&self.functions, &*object));
         self.changes += 1;
-        let replaced = self.store.shared.write().put(object, &self.scratch, None);
+        let replaced = self.store.shared.state.write().put(object, &self.scratch, None);
+        self.store.shared.changed.notify_waiters();
         replaced.map(T::typed)
     }
 
     /// Removes one object, and returns it.
     pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Arc<T>> {
         self.changes += 1;
-        let removed = self.store.shared.write().remove(key.into());
+        let removed = self.store.shared.state.write().remove(key.into());
+        self.store.shared.changed.notify_waiters();
         removed.map(T::typed)
     }
 
     /// Sets the version up to which the store has every change; `None` if the versions of the API server start again.
     pub fn set_version(&mut self, version: Option<ResourceVersion>) {
         self.changes += 1;
-        self.store.shared.write().version = version;
+        self.store.shared.state.write().version = version;
     }
 
     /// Makes changes that become visible to readers all at once. Readers do not wait meanwhile.
@@ -96,7 +99,7 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
     /// Begins a transaction that other changes may overtake.
     pub(crate) fn begin(&self) -> Transaction<T> {
         Transaction {
-            state: self.store.shared.read().clone(),
+            state: self.store.shared.state.read().clone(),
             functions: self.functions.clone(),
             scratch: Values::default(),
             failures: Vec::new(),
@@ -115,7 +118,8 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         self.changes += 1;
         self.functions = transaction.functions;
         // There is no other writer, so a state that was prepared on a copy can take the place of the original.
-        let replaced = std::mem::replace(&mut *self.store.shared.write(), transaction.state);
+        let replaced = std::mem::replace(&mut *self.store.shared.state.write(), transaction.state);
+        self.store.shared.changed.notify_waiters();
         (Replaced(replaced), transaction.failures)
     }
 
@@ -126,7 +130,7 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         version: Option<ResourceVersion>,
     ) {
         self.changes += 1;
-        let mut state = self.store.shared.write();
+        let mut state = self.store.shared.state.write();
         for change in changes {
             match change {
                 StoreChange::Put(object, values, likely) => drop(state.put(object, values, likely)),
@@ -134,6 +138,8 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
             }
         }
         state.version = version;
+        drop(state);
+        self.store.shared.changed.notify_waiters();
     }
 
     /// Returns the functions of all indexes.
@@ -160,6 +166,20 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
             self.install(transaction);
         }
         self.store.index(name).ok_or_else(|| IndexError::Exists(name.to_owned()))
+    }
+}
+
+impl<T: ?Sized> StoreWriter<T> {
+    /// Ends every [`Store::changed_since`], because no more changes will be made.
+    pub(crate) fn close(&self) {
+        self.store.shared.closed.store(true, Ordering::SeqCst);
+        self.store.shared.changed.notify_waiters();
+    }
+}
+
+impl<T: ?Sized> Drop for StoreWriter<T> {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

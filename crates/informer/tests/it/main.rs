@@ -8,6 +8,7 @@
 
 mod any;
 mod backoff;
+mod batches;
 mod bounds;
 mod changes;
 mod defects;
@@ -39,6 +40,8 @@ mod relist;
 mod removed_handlers;
 mod requests;
 mod resync;
+mod revision;
+mod saw;
 mod script;
 mod stopping;
 mod store;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
 
-use super::{Event, Parcel};
+use super::{BatchReason, Event, Parcel};
 use crate::object::{Object, ObjectKey};
 use crate::queue::Deleted;
 
@@ -40,6 +40,11 @@ impl Folded {
 
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Returns true if the first entry is an event, and not a mark.
+    pub(super) fn begins_with_event(&self) -> bool {
+        self.entries.first_key_value().is_some_and(|(_, (_, event))| event.is_some())
     }
 
     /// Returns since when the first entry has waited.
@@ -102,7 +107,7 @@ impl Folded {
             }
             events.push(event);
         }
-        if events.is_empty() { None } else { Some(Parcel::Events(Arc::new(events))) }
+        if events.is_empty() { None } else { Some(Parcel::Events(Arc::new(events), BatchReason::Live)) }
     }
 }
 

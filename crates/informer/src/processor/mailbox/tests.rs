@@ -21,7 +21,7 @@ fn batch(event: Event<Thing>) -> EventBatch {
 impl Mailbox {
     /// Puts in one event and folds all pending events, as the applier does for a handler that is stuck.
     fn put(&self, event: Event<Thing>) {
-        self.push(&batch(event), 0, 0, Instant::now());
+        self.push(&batch(event), BatchReason::Live, 0, 0, Instant::now());
         self.fold_all();
     }
 
@@ -73,7 +73,7 @@ fn drain(mailbox: &Mailbox, told: &mut Told, parcels: usize) {
     for _ in 0..parcels {
         match mailbox.take() {
             None => return,
-            Some(Parcel::Events(events)) => events.iter().for_each(|event| told.tell(&event.clone().typed())),
+            Some(Parcel::Events(events, _)) => events.iter().for_each(|event| told.tell(&event.clone().typed())),
             Some(Parcel::Resync(known)) => {
                 known.arcs().for_each(|object| told.tell(&Event::Resynced(Thing::typed(object))));
             }
@@ -119,7 +119,7 @@ fn all(mailbox: &Mailbox) -> Vec<String> {
     let mut found = Vec::new();
     while let Some(parcel) = mailbox.take() {
         match parcel {
-            Parcel::Events(events) => found.extend(events.iter().map(|event| format!("{event:?}"))),
+            Parcel::Events(events, _) => found.extend(events.iter().map(|event| format!("{event:?}"))),
             Parcel::Synced => found.push("synced".to_owned()),
             Parcel::Replay(known) => found.push(format!("replay of {}", known.len())),
             Parcel::Resync(known) => found.push(format!("resync of {}", known.len())),
@@ -205,7 +205,7 @@ fn a_folded_mailbox_catches_up_before_it_accepts_a_resync() {
 fn putting_a_batch_into_a_folded_mailbox_takes_constant_time() {
     let mailbox = Mailbox::new(Delivery::Latest);
     let events: Vec<_> = (0..1000).map(|at| batch(added(at, false)).first().cloned().expect("it has one")).collect();
-    mailbox.push(&Arc::new(events), 0, 0, Instant::now());
+    mailbox.push(&Arc::new(events), BatchReason::Live, 0, 0, Instant::now());
     assert_eq!(mailbox.state.lock().folded.as_ref().map(Folded::len), Some(0), "it is folded later");
     assert!(mailbox.state.lock().fold(PIECE, &mut Dropped::default()), "a piece at a time");
     assert_eq!(mailbox.len(), 1 + 1000 - PIECE);
@@ -238,7 +238,7 @@ async fn no_object_is_freed_while_its_mailbox_is_locked() {
     let freed = Arc::new(Mutex::new(Vec::new()));
     let witness =
         |version| -> Arc<dyn Object> { Arc::new(Witness { version, mailbox: mailbox.clone(), freed: freed.clone() }) };
-    let put = |event: Event<dyn Object>| mailbox.push(&Arc::new(vec![event]), 0, 0, Instant::now());
+    let put = |event: Event<dyn Object>| mailbox.push(&Arc::new(vec![event]), BatchReason::Live, 0, 0, Instant::now());
     // The applier folds, for a handler that is stuck. Each parcel is folded before the next one arrives.
     let (one, two) = (witness("1"), witness("2"));
     put(Event::Added { object: one.clone(), initial: false });
@@ -252,8 +252,23 @@ async fn no_object_is_freed_while_its_mailbox_is_locked() {
     let (four, five, six) = (witness("4"), witness("5"), witness("6"));
     put(Event::Updated { old: four, new: five.clone() });
     put(Event::Updated { old: five, new: six });
-    assert!(matches!(mailbox.next().await, Some(Parcel::Events(events)) if events.len() == 1));
+    assert!(matches!(mailbox.next().await, Some(Parcel::Events(events, _)) if events.len() == 1));
     let freed = freed.lock();
     assert_eq!(freed.iter().filter(|(_, locked)| *locked).count(), 0, "{freed:?}");
     assert!(freed.contains(&("5", false)), "{freed:?}");
+}
+
+#[tokio::test]
+async fn live_events_that_wait_are_taken_out_together_and_lists_are_not() {
+    let mailbox = Mailbox::new(Delivery::default());
+    let push = |version, reason| mailbox.push(&batch(added(version, false)), reason, 0, 0, Instant::now());
+    (1..4).for_each(|version| push(version, BatchReason::Live));
+    push(4, BatchReason::Relist);
+    push(5, BatchReason::Live);
+    assert!(matches!(mailbox.next().await, Some(Parcel::Events(_, BatchReason::Live))));
+    assert_eq!([mailbox.next_live().is_some(), mailbox.next_live().is_some()], [true, true]);
+    assert!(mailbox.next_live().is_none(), "the relist is a batch of its own");
+    assert!(matches!(mailbox.next().await, Some(Parcel::Events(_, BatchReason::Relist))));
+    assert!(mailbox.next_live().is_some() && mailbox.next_live().is_none());
+    assert_eq!(mailbox.len(), 0);
 }
