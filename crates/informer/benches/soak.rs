@@ -63,7 +63,9 @@ fn main() -> ExitCode {
     }
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if panic.payload_as_str() != Some(PANICS_AT) {
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
+        if text != Some(PANICS_AT) {
             usual(panic);
         }
     }));

@@ -164,7 +164,8 @@ impl FieldError {
 /// Truncates a string. Hostile objects can have names and values of any length, and many errors.
 fn cut(text: &mut String, most: usize) {
     if text.len() > most {
-        text.truncate(text.floor_char_boundary(most));
+        let end = (0..=most).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
         text.push_str("...");
         text.shrink_to_fit();
     }

@@ -221,7 +221,9 @@ impl Collection {
     /// Drops the history up to and including `revision`.
     pub(crate) fn compact(&mut self, revision: u64) {
         self.horizon = self.horizon.max(revision);
-        while let Some(event) = self.log.events.pop_front_if(|event| event.revision <= self.horizon) {
+        while self.log.events.front().is_some_and(|event| event.revision <= self.horizon)
+            && let Some(event) = self.log.events.pop_front()
+        {
             self.bytes -= event.size();
             self.log.last_forgotten = event.revision;
         }

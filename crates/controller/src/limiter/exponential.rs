@@ -52,7 +52,7 @@ impl<T: Key> ItemExponential<T> {
     fn delay(&self, attempt: u32) -> Duration {
         let longer = 1_u128.checked_shl(attempt).and_then(|factor| self.base.as_nanos().checked_mul(factor));
         let delay = match longer.filter(|nanos| *nanos < self.max.as_nanos()) {
-            Some(nanos) => Duration::from_nanos_u128(nanos),
+            Some(nanos) => duration_of(nanos),
             None if self.base.is_zero() => Duration::ZERO,
             None => self.max,
         };
@@ -81,4 +81,10 @@ impl<T> fmt::Debug for ItemExponential<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ItemExponential").field("base", &self.base).field("max", &self.max).finish_non_exhaustive()
     }
+}
+/// Returns the duration of so many nanoseconds, or the longest one.
+fn duration_of(nanos: u128) -> Duration {
+    const SECOND: u128 = 1_000_000_000;
+    let (seconds, rest) = (u64::try_from(nanos / SECOND), u32::try_from(nanos % SECOND));
+    seconds.and_then(|seconds| Ok(Duration::new(seconds, rest?))).unwrap_or(Duration::MAX)
 }
