@@ -231,6 +231,8 @@ impl Manager {
     /// one after another, the last one that was added first. A task that has not ended [in time](Self::stop_tasks_within)
     /// is aborted.
     ///
+    /// A conversion webhook that the caches themselves need has to start before the manager: a task waits for the caches.
+    ///
     /// A task that returns `Ok` before it is asked to stop has done its work: the program continues. A task that returns
     /// an error or panics ends the program with [`ManagerError::Task`] or [`ManagerError::TaskPanicked`].
     ///
