@@ -1,5 +1,6 @@
 //! A whole program: caches, an election, controllers, and tasks beside them.
 
+mod probe;
 mod signals;
 mod tasks;
 
@@ -11,15 +12,15 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use kube_informer::{
-    AnyProbe, ElectionHealth, Health, Object, Problem, SharedInformerFactory, StartError, StillRunning, WaitError,
-};
+use kube_informer::{Object, SharedInformerFactory, StartError, StillRunning, WaitError};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+pub use self::probe::Probe;
+use self::probe::{Placement, Watched};
 use self::tasks::{RunningTasks, Task};
-use crate::controller::{Action, BoxError, Controller, ControllerPhase, ControllerStatus, Request, RunError};
+use crate::controller::{Action, BoxError, Controller, Request, RunError};
 use crate::elector::LeaderElector;
 use crate::term::Term;
 
@@ -69,8 +70,6 @@ pub struct Manager {
 const SYNC: Duration = Duration::from_secs(120);
 /// How long all tasks together may take to stop by default.
 const STOP_TASKS: Duration = Duration::from_secs(2);
-/// How long after the end of its term a leader may take to notice it.
-const OVERDUE: Duration = Duration::from_secs(20);
 /// How long handlers may take to return at the end.
 const STOP: Duration = Duration::from_secs(5);
 
@@ -81,20 +80,6 @@ struct Managed {
 }
 
 type ControllerRun = BoxFuture<'static, Result<(), RunError>>;
-
-/// What a probe knows of a controller.
-#[derive(Clone)]
-struct Watched {
-    status: Arc<dyn Fn() -> ControllerStatus + Send + Sync>,
-    placement: Placement,
-}
-
-/// Where a controller runs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Placement {
-    OnlyLeader,
-    EveryReplica,
-}
 
 /// Why a program ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -450,78 +435,5 @@ impl<'m> Acting<'m> {
 impl fmt::Debug for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Manager").field(&self.probe()).finish()
-    }
-}
-
-/// Reports whether a program is live and ready, and why not. A clone is another handle.
-///
-/// `kube_informer_inspect::Inspection::probe` serves it as `/livez` and `/readyz`.
-#[derive(Clone)]
-pub struct Probe {
-    factory: SharedInformerFactory,
-    elector: Option<Arc<LeaderElector>>,
-    controllers: Vec<Watched>,
-}
-
-impl Probe {
-    /// Returns true if [`ready`](AnyProbe::ready) finds no problem: all caches have synced, and all controllers run that
-    /// should. A standby is ready without the controllers that run only on the leader.
-    pub fn is_ready(&self) -> bool {
-        self.ready().is_empty()
-    }
-
-    /// Returns true if [`live`](AnyProbe::live) finds no problem: the informers run, and no work is left from a term
-    /// that ended long ago.
-    pub fn is_live(&self) -> bool {
-        self.live().is_empty()
-    }
-
-    /// Returns true while the program leads. Without an election it always leads.
-    pub fn is_leader(&self) -> bool {
-        self.elector.as_ref().is_none_or(|elector| elector.is_leader())
-    }
-
-    /// Returns the status of each controller.
-    pub fn controllers(&self) -> Vec<ControllerStatus> {
-        self.controllers.iter().map(|known| (known.status)()).collect()
-    }
-}
-
-impl AnyProbe for Probe {
-    fn live(&self) -> Vec<Problem> {
-        let mut problems = self.of_informers(Health::why_not_live);
-        let overdue = self.elector.as_ref().and_then(|elector| elector.check(OVERDUE).err());
-        problems.extend(overdue.map(|error| Problem::new("election", error.to_string())));
-        problems
-    }
-
-    fn ready(&self) -> Vec<Problem> {
-        let mut problems = self.of_informers(|health| health.why_not_ready(None));
-        let leads = self.is_leader();
-        let due = self.controllers.iter().filter(|known| leads || known.placement == Placement::EveryReplica);
-        let starting = due.map(|known| (known.status)()).filter(|status| status.phase == ControllerPhase::Starting);
-        let why = "it waits until its caches have caught up with the API server";
-        problems.extend(starting.map(|status| Problem::new(format!("controller {}", status.name), why)));
-        problems
-    }
-
-    fn elections(&self) -> Vec<ElectionHealth> {
-        self.elector.iter().map(|elector| elector.health()).collect()
-    }
-}
-
-impl Probe {
-    fn of_informers(&self, why: impl Fn(&Health) -> Option<String>) -> Vec<Problem> {
-        let informers = self.factory.informers();
-        let problems = informers.iter().map(|informer| (informer.name(), why(&informer.health())));
-        problems.filter_map(|(name, why)| Some(Problem::new(name, why?))).collect()
-    }
-}
-
-impl fmt::Debug for Probe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("Probe");
-        debug.field("ready", &self.is_ready()).field("leads", &self.is_leader());
-        debug.field("controllers", &self.controllers()).finish_non_exhaustive()
     }
 }
