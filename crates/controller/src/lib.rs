@@ -48,7 +48,7 @@
 //! | [`finalizer`], [`recorder`] | clean-up before an object is deleted, and events for users |
 //! | [`condition`], [`status_patch`], [`apply`] | conditions, writes to the status, and server-side apply |
 //! | [`elector`], [`term`] | leader election: one of several copies of a program acts, for a term |
-//! | [`manager`] | runs informers, an election and controllers as one program |
+//! | [`manager`] | runs informers, an election, controllers and other tasks as one program |
 //! | [`metrics`] | the metrics of queues, controllers and elections |
 
 mod key;

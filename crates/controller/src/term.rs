@@ -74,12 +74,6 @@ impl Term {
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Returns the same term, and a token that asks this copy of it to end.
-    pub(crate) fn child(&self) -> (Self, CancellationToken) {
-        let ending = self.ending.child_token();
-        (Self { ending: ending.clone(), ..self.clone() }, ending)
-    }
-
     /// Returns true as long as the program may act. Ask again before each write.
     pub fn is_valid(&self) -> bool {
         !self.lost.is_cancelled() && !self.deadline.as_ref().is_some_and(Deadline::has_passed)

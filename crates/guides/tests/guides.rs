@@ -1,4 +1,4 @@
-//! The guides agree with the code: files, links, metrics, and names of client-go.
+//! The guides agree with the code: files, links, metrics, and names of client-go and controller-runtime.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -157,13 +157,23 @@ fn the_dashboard_uses_exactly_the_emitted_metrics_and_labels() {
     assert!(missing.is_empty(), "the dashboard does not show {missing:?}");
 }
 
-#[test]
-fn every_name_of_client_go_has_a_row() {
-    let guide = read("docs/from-client-go.md");
+/// Checks that each name of a list is in a row of a guide.
+fn check_rows(guide: &str, names: &str) {
+    let guide = read(guide);
     let rows: String = guide.lines().filter(|line| line.starts_with("| ")).collect::<Vec<_>>().join("\n");
     let known: BTreeSet<&str> = rows.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
-    let names = read("crates/guides/tests/client-go-names.txt");
+    let names = read(names);
     let names: Vec<&str> = names.lines().filter(|line| !line.starts_with('#')).collect();
     let missing: Vec<&&str> = names.iter().filter(|name| !known.contains(**name)).collect();
     assert!(names.len() > 300 && missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn every_name_of_client_go_has_a_row() {
+    check_rows("docs/from-client-go.md", "crates/guides/tests/client-go-names.txt");
+}
+
+#[test]
+fn every_name_of_controller_runtime_has_a_row() {
+    check_rows("docs/from-controller-runtime.md", "crates/guides/tests/controller-runtime-names.txt");
 }

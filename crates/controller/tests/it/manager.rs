@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube_controller::manager::ManagerError;
 use kube_controller::term::SuspendClock;
 use kube_controller::{Action, Controller, ElectionSettings, LeaderElector, Manager, Request};
@@ -151,7 +152,7 @@ async fn a_controller_that_ends_by_itself_ends_the_program() {
             }
         }
         cluster.child("child", &cluster.owner("a"), true);
-        let stuck = move |_: Request<k8s_openapi::api::core::v1::ConfigMap>, _: Arc<()>| {
+        let stuck = move |_: Request<ConfigMap>, _: Arc<()>| {
             let last = Last(server.clone(), elected);
             async move {
                 std::future::pending::<()>().await;
@@ -196,4 +197,200 @@ async fn a_worker_checks_the_clock_of_the_term_before_each_key() {
     };
     let (outcome, ()) = tokio::join!(manager.run(cancel.clone()), meanwhile);
     outcome.unwrap();
+}
+
+/// Notes the name of each config map.
+async fn note_child(request: Request<ConfigMap>, notes: Arc<Notes>) -> Result<Action, String> {
+    notes.note(format!("leader {}", request.key().name()));
+    Ok(Action::await_change())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_on_every_replica_runs_without_leadership_and_the_others_do_not() {
+    let cluster = Cluster::new();
+    cluster.child("child", &cluster.owner("a"), true);
+    let (notes, cancel, network) = (Arc::new(Notes::default()), CancellationToken::new(), Network::default());
+    network.set(Mode::Silent);
+    let elector = LeaderElector::new(network.client(&cluster.server), "default/lead", "me", settings()).unwrap();
+    let manager = Manager::new(cluster.factory.clone())
+        .elect(elector)
+        .control_on_every_replica(Controller::new(&cluster.owners), note, notes.clone())
+        .control(Controller::new(&cluster.children), note_child, notes.clone());
+    let probe = manager.probe();
+    let meanwhile = async {
+        quiet().await;
+        let problems = probe.ready();
+        assert!(problems.is_empty() && !probe.is_leader(), "{problems:?}");
+        assert_eq!(notes.take(), ["a"]);
+        assert_eq!(cluster.owners.health().counts.lists.values().sum::<u64>(), 1);
+        network.set(Mode::Open);
+        sleep(secs(20)).await;
+        assert_eq!(notes.take(), ["leader child"], "the term begins, and the other controller continues");
+        network.set(Mode::Silent);
+        sleep(secs(20)).await;
+        assert!(!probe.is_leader());
+        cluster.label("deployments.apps", "a", "1");
+        cluster.label("configmaps", "child", "1");
+        quiet().await;
+        assert_eq!(notes.take(), ["a"], "leadership is lost");
+        network.set(Mode::Open);
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(manager.run(cancel.clone()), meanwhile);
+    outcome.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_fails_ends_the_controllers_of_the_other_kind() {
+    for owners_everywhere in [false, true] {
+        let cluster = Cluster::new();
+        let (notes, elector) =
+            (Arc::new(Notes::default()), LeaderElector::new(cluster.client(), "default/lead", "me", settings()));
+        let (owners, children) = (Controller::new(&cluster.owners), Controller::new(&cluster.children));
+        let manager = Manager::new(cluster.factory.clone()).elect(elector.unwrap());
+        let manager = if owners_everywhere {
+            manager.control_on_every_replica(owners, note, notes.clone()).control(children, note_child, notes)
+        } else {
+            manager.control(owners, note, notes.clone()).control_on_every_replica(children, note_child, notes)
+        };
+        let meanwhile = async {
+            sleep(secs(5)).await;
+            cluster.owners.stop().await;
+        };
+        let (outcome, ()) = tokio::join!(manager.run(CancellationToken::new()), meanwhile);
+        assert!(matches!(outcome, Err(ManagerError::Controller(_))), "{owners_everywhere}: {outcome:?}");
+        assert!(cluster.children.health().stopped);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_start_with_synced_caches_and_stop_in_reverse_order_after_the_lease_is_released() {
+    let cluster = Cluster::new();
+    cluster.owner("a");
+    let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());
+    let ending = cancel.clone();
+    let slow = move |request: Request<Deployment>, notes: Arc<Notes>| {
+        ending.cancel();
+        async move {
+            sleep(secs(2)).await;
+            note(request, notes).await
+        }
+    };
+    let elector = LeaderElector::new(cluster.client(), "default/lead", "me", settings()).unwrap();
+    let mut manager = Manager::new(cluster.factory.clone()).elect(elector);
+    for name in ["webhook", "grpc"] {
+        let (notes, server, owners) = (notes.clone(), cluster.server.clone(), cluster.owners.clone());
+        manager = manager.task(name, async move |stop: CancellationToken| {
+            notes.note(format!("{name} starts, synced: {}", owners.health().synced));
+            stop.cancelled().await;
+            let lease = server.get("leases.coordination.k8s.io", Some("default"), "lead").unwrap();
+            sleep(Duration::from_millis(500)).await;
+            notes.note(format!(
+                "{name} stops, released: {}, cache: {}",
+                lease["spec"]["holderIdentity"] == "",
+                !owners.health().stopped
+            ));
+            Ok::<_, std::io::Error>(())
+        });
+    }
+    let manager = manager.control(Controller::new(&cluster.owners), slow, notes.clone());
+    manager.run(cancel).await.unwrap();
+    let expected = [
+        "webhook starts, synced: true",
+        "grpc starts, synced: true",
+        "a",
+        "grpc stops, released: true, cache: true",
+        "webhook stops, released: true, cache: true",
+    ];
+    assert_eq!(notes.take(), expected);
+    assert!(cluster.owners.health().stopped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_fails_or_panics_ends_the_program_and_one_that_returns_does_not() {
+    for ends in ["returns", "fails", "panics"] {
+        let cluster = Cluster::new();
+        let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());
+        let manager = Manager::new(cluster.factory.clone())
+            .control(Controller::new(&cluster.owners), note, notes.clone())
+            .task("webhook", async move |_stop| match ends {
+                "returns" => Ok(()),
+                "fails" => Err("the port is in use"),
+                _ => panic!("no certificate"),
+            });
+        let meanwhile = async {
+            quiet().await;
+            cluster.owner("a");
+            sleep(secs(5)).await;
+            cancel.cancel();
+        };
+        let (outcome, ()) = tokio::join!(manager.run(cancel.clone()), meanwhile);
+        let why = outcome.map_err(|error| {
+            let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            (error.to_string(), source.contains("the port is in use") || source.contains("no certificate"))
+        });
+        match ends {
+            "returns" => assert_eq!(why, Ok(())),
+            "fails" => assert_eq!(why, Err(("task \"webhook\" has failed".to_owned(), true))),
+            _ => assert_eq!(why, Err(("task \"webhook\" panicked".to_owned(), true))),
+        }
+        assert_eq!(notes.take().len(), usize::from(ends == "returns"), "{ends}: the controllers run on or have ended");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_that_do_not_stop_are_aborted_at_the_limit() {
+    let cluster = Cluster::new();
+    let (cancel, dropped) = (CancellationToken::new(), CancellationToken::new());
+    let guard = dropped.clone().drop_guard();
+    let manager = Manager::new(cluster.factory.clone())
+        .stop_tasks_within(secs(7))
+        .task("first", async |stop: CancellationToken| {
+            stop.cancelled().await;
+            Ok::<_, String>(())
+        })
+        .task("stuck", async move |_stop| {
+            let _guard = guard;
+            std::future::pending::<Result<(), String>>().await
+        });
+    let meanwhile = async {
+        quiet().await;
+        cancel.cancel();
+        tokio::time::Instant::now()
+    };
+    let (outcome, asked) = tokio::join!(manager.run(cancel.clone()), meanwhile);
+    let Err(ManagerError::TasksAborted { within, names }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((within, names), (secs(7), vec!["stuck".to_owned(), "first".to_owned()]));
+    assert_eq!(asked.elapsed().as_secs(), 7);
+    assert!(dropped.is_cancelled() && !cluster.owners.health().is_watching(), "nothing runs any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_do_not_start_without_synced_caches() {
+    for cancelled in [false, true] {
+        let (network, server) = (Network::default(), kube_embedded_apiserver::ApiServer::builder().seed(1).build());
+        network.set(Mode::Silent);
+        let cluster = Cluster::with(network.client(&server), server);
+        let (notes, cancel) = (Arc::new(Notes::default()), CancellationToken::new());
+        let noting = notes.clone();
+        let manager = Manager::new(cluster.factory.clone()).sync_within(secs(30)).task("webhook", async move |_stop| {
+            noting.note("started");
+            Ok::<_, String>(())
+        });
+        let meanwhile = async {
+            sleep(secs(10)).await;
+            if cancelled {
+                cancel.cancel();
+            }
+        };
+        let (outcome, ()) = tokio::join!(manager.run(cancel.clone()), meanwhile);
+        assert_eq!(notes.take(), Vec::<String>::new());
+        match outcome {
+            Ok(()) => assert!(cancelled),
+            Err(ManagerError::NotSynced(error)) => {
+                assert!(!cancelled && error.to_string().contains("configmaps"), "{error}")
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
