@@ -500,7 +500,7 @@ impl NoTaskLeft {
 
     pub(crate) fn check(&self) {
         let runtime = Handle::current();
-        let began = std::time::Instant::now();
+        let began = tokio::time::Instant::now();
         // On several threads a task still counts for a moment after it was joined.
         while runtime.runtime_flavor() == RuntimeFlavor::MultiThread
             && runtime.metrics().num_alive_tasks() != self.0
