@@ -11,6 +11,7 @@
 //! | `convergence` | informers of every form converge with 10,000 objects, several writers and all faults |
 //! | `side_by_side` | our cache, client-go's and kube-rs' agree; client-go works with the embedded server |
 //! | `webhooks` | both servers send the same reviews to webhooks, and give the same answers to clients |
+//! | `peers` | test suites of other projects pass on the embedded server where they pass here; only by name |
 //! | `sample_controller` | our sample controller and client-go's lead to the same end state |
 //!
 //! `cargo xtask e2e` runs them. Unix only: it sends signals.

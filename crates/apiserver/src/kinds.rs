@@ -8,6 +8,7 @@ mod field;
 mod flaws;
 mod autoscaler;
 pub(crate) mod types;
+pub(crate) mod user;
 pub(crate) mod form;
 pub(crate) mod rules;
 pub(crate) mod defaulting;

@@ -33,7 +33,6 @@ type Outcomes = BTreeMap<String, bool>;
 /// A suite that is built.
 struct Suite {
     name: String,
-    /// The outcome of all its tests, for a kubeconfig and a folder for its output.
     kind: Kind,
 }
 
@@ -43,6 +42,7 @@ enum Kind {
 }
 
 impl Suite {
+    /// Returns the outcomes of all its tests on the server of a kubeconfig. `home` is a folder for its output.
     async fn run(&self, kubeconfig: &Path, home: &Path) -> Outcomes {
         match &self.kind {
             Kind::ControllerRuntime(suite) => suite.run(kubeconfig, home).await,

@@ -10,6 +10,7 @@ use crate::api::write::WriteFailure;
 use crate::hub::Hub;
 use crate::hub::tokens::IssuedToken;
 use crate::kinds::Resource;
+use crate::kinds::user::user;
 use crate::message::reply::{Body, value_reply};
 use crate::status::{Status, StatusCause};
 use crate::storage::object::Key;
@@ -73,7 +74,7 @@ fn username(account: &Key) -> String {
 
 /// Answers a review. Every client of this server is the same user, and may do everything.
 pub(crate) fn review(hub: &Hub, resource: &Resource, mut sent: Value) -> Result<Response<Body>, Status> {
-    let user = json!({"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]});
+    let user = user();
     sent["status"] = match resource.kind.as_str() {
         "TokenReview" => match token_review(hub, &user, &sent["spec"])? {
             Ok(authenticated) => authenticated,

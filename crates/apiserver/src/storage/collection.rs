@@ -58,6 +58,11 @@ impl Log {
         self.events.range(self.first_after(revision)..).take(max).cloned().collect()
     }
 
+    /// Iterates over all events that are still kept, in order.
+    pub(crate) fn events(&self) -> impl Iterator<Item = &Arc<Event>> {
+        self.events.iter()
+    }
+
     /// Returns whether an event after `revision` has been dropped.
     pub(crate) fn has_lost(&self, revision: u64) -> bool {
         revision < self.last_forgotten

@@ -74,22 +74,23 @@ pub(crate) async fn complete(hub: &Arc<Hub>, resource: &Arc<Resource>, key: Opti
         return Ok(());
     };
     let mut objects: Vec<Arc<StoredObject>> = Vec::new();
+    let is_left = |object: &&Arc<StoredObject>| object.unconverted(resource).is_some();
     let Some(storage) = ({
         let mut state = hub.storage.lock();
         match key {
-            Some(key) => objects.extend(state.object(resource, key)),
+            Some(key) => objects.extend(state.object(resource, key).iter().filter(is_left).cloned()),
             None => {
+                // Usually nothing is left, so nothing is copied.
                 let collection = state.collection(resource);
-                objects.extend(collection.objects().values().cloned());
-                let events = collection.log().unseen(0, usize::MAX);
-                objects.extend(events.iter().flat_map(|event| [event.before.clone(), event.after.clone()]).flatten());
+                objects.extend(collection.objects().values().filter(is_left).cloned());
+                let shown = collection.log().events().flat_map(|event| [&event.before, &event.after]).flatten();
+                objects.extend(shown.filter(is_left).cloned());
             }
         }
         state.catalog.stored_in(&resource.storage).cloned()
     }) else {
         return Ok(());
     };
-    objects.retain(|object| object.unconverted(resource).is_some());
     if objects.is_empty() {
         return Ok(());
     }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Asked;
 use super::configuration::Call;
 use crate::kinds::Resource;
+use crate::kinds::user::user;
 use crate::status::{Status, StatusCause, StatusDetails};
 
 /// One request to a webhook.
@@ -38,7 +39,7 @@ pub(super) fn request(asked: &Asked<'_>, resource: &Resource, object: Option<&Va
         "requestKind": kind(asked.resource),
         "requestResource": plural(asked.resource),
         "operation": operation,
-        "userInfo": {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]},
+        "userInfo": user(),
         "object": shown(object),
         "oldObject": shown(*before),
         "dryRun": dry_run,

@@ -1,9 +1,10 @@
 //! Write strategy of certificate signing requests.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::RuleContext;
 use crate::kinds::rules::json::{at, copy_at, is_zero, items, items_mut, object_at, object_at_mut, open, text};
+use crate::kinds::user::user;
 
 /// The id of the resource.
 pub(super) const ID: &str = "certificatesigningrequests.certificates.k8s.io";
@@ -21,9 +22,9 @@ pub(super) fn prepare(request: &mut Value, write: &RuleContext<'_>) {
     for member in ["uid", "extra"] {
         spec.remove(member);
     }
-    // Every client of the server is this user.
-    spec.insert("username".into(), "kubernetes-admin".into());
-    spec.insert("groups".into(), json!(["system:masters", "system:authenticated"]));
+    if let Value::Object(user) = user() {
+        spec.extend(user);
+    }
 }
 
 /// Keeps the decisions, and sets missing times of conditions.
