@@ -9,6 +9,8 @@
 //!   cache shows them.
 //! - An error, a panic and a timeout are one failed attempt each. The key is tried again when the limiter allows;
 //!   [`Request::failures`] counts the attempts.
+//! - A key of a namespace that the controller's informer does not follow (any more) is dropped. See
+//!   [`SharedInformer::set_namespaces`].
 //! - `request.object()` is `None` only if the object does not exist. While the object, or one that it owns, cannot be
 //!   decoded, the attempt fails and reconcile is not called.
 //! - Nothing is written through the request after the term is over.
@@ -52,7 +54,7 @@ pub use self::status::{ControllerPhase, ControllerStatus, ReconcileError};
 use self::status::{PLACES, StatusBoard};
 pub use self::watch_source::WatchSource;
 use self::watch_source::{KeySource, Predicate, async_source, primary_source, source};
-use self::worker::{Reconcile, UndecodableChildren};
+use self::worker::{NamespaceStateOf, Reconcile, UndecodableChildren};
 use crate::limiter::{RateLimiter, default_controller_limiter};
 use crate::term::Term;
 
@@ -122,6 +124,7 @@ struct Cache {
     start: Box<dyn Fn() -> Result<Wait<'static, ()>, StartError> + Send + Sync>,
     /// Ends when the informer has stopped, and returns the name of the informer.
     stopped: Box<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>,
+    namespace_state: NamespaceStateOf,
 }
 
 impl<T: Object> Controller<T> {
@@ -372,8 +375,9 @@ impl<T: Object> Controller<T> {
 
 impl Cache {
     fn new<O: Object>(informer: &SharedInformer<O>) -> Self {
-        let (start, stopped) = (informer.clone(), informer.clone());
+        let (start, stopped, scoped) = (informer.clone(), informer.clone(), informer.clone());
         Self {
+            namespace_state: Arc::new(move |namespace| scoped.namespace_state(namespace)),
             start: Box::new(move || {
                 if start.health().is_live() {
                     return Ok(start.wait_for_latest());

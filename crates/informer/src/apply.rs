@@ -17,6 +17,7 @@ mod part;
 mod waiters;
 mod writing;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,17 +27,18 @@ use tracing::{debug, trace};
 
 pub(crate) use self::changes::BYTES;
 pub use self::changes::{BatchGuard, Changes, ChangesSink, OnError};
-use self::list::{is_news, prepare_list};
+use self::list::{is_news, prepare_leaving, prepare_list};
 pub(crate) use self::part::Outdated;
-use self::part::{ScopeProgress, advance, lowest_version, part_of};
+use self::part::Parts;
 pub(crate) use self::waiters::Waiters;
+use self::writing::ListedNamespaces;
 pub(crate) use self::writing::Writing;
 use crate::health::{HealthBoard, InformerError};
 use crate::object::{KeyRef, Object, ObjectKey, ResourceVersion, Scope, in_scope, is_older};
 use crate::processor::{BatchReason, Event, EventBatch, Listener, Listeners, drop_in_pieces};
-use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, Work};
+use crate::queue::{Batch, Deleted, Delta, Deltas, KeyDelta, ListMark, Replacement, ScopeChange, Work};
 use crate::source::BadObject;
-use crate::store::{IndexFunctions, IndexValuesOf, Slot, Store, StoreChange};
+use crate::store::{IndexFunctions, IndexValuesOf, Slot, Store, StoreChange, Transaction};
 use crate::time::after;
 
 /// How many objects of a long list are prepared at a time. In between other tasks may run.
@@ -50,16 +52,21 @@ pub(crate) struct StoreProgress {
     /// How often the API server was restored to an older state.
     pub(crate) epoch: u64,
     pub(crate) version: Option<ResourceVersion>,
+    /// True once every scope was listed. It stays true if a scope is added later.
     pub(crate) synced: bool,
+    /// True while every scope is listed.
+    pub(crate) all_listed: bool,
     /// The number of the last relist request that is answered.
     pub(crate) relists: u64,
+    /// The number of the last change of the scope that is applied.
+    pub(crate) scope_change: u64,
 }
 
 /// Applies changes, one batch after another.
 pub(crate) struct Applier {
     writing: Arc<Writing>,
     store: Store<dyn Object>,
-    parts: Vec<ScopeProgress>,
+    parts: Parts,
     outdated: Outdated,
     progress: watch::Sender<StoreProgress>,
     waiters: Waiters,
@@ -74,6 +81,8 @@ pub(crate) struct Applier {
     /// The errors of the current batch.
     failed: Vec<InformerError>,
     marks: DecodeMarks,
+    /// The number of the last change of the scope that is applied.
+    scope_change: u64,
 }
 
 /// The objects of the current batch that cannot be decoded, and the ones that can be decoded again.
@@ -111,7 +120,7 @@ impl Applier {
         health: HealthBoard,
         memory_factor: f64,
     ) -> Self {
-        let parts = scopes.into_iter().map(|scope| ScopeProgress { scope, ..ScopeProgress::default() }).collect();
+        let parts = Parts::new(scopes);
         let (store, functions) = {
             let state = writing.lock();
             (state.writer.store().clone(), state.writer.functions())
@@ -130,6 +139,7 @@ impl Applier {
             values,
             failed,
             marks: DecodeMarks::default(),
+            scope_change: 0,
         }
     }
 
@@ -140,21 +150,19 @@ impl Applier {
         match work {
             Work::Deltas(mut deltas) => match deltas.pop() {
                 Some(Delta::Replaced(list)) => return self.replace(list, bytes).await,
+                Some(Delta::ScopeChanged(change)) => return self.change_scope(change).await,
                 last => deltas.into_iter().chain(last).for_each(|delta| self.prepare(delta, &mut prepared)),
             },
             Work::Object(_, deltas) => self.prepare_object(deltas, &mut prepared),
             Work::Gone { key, version } => {
                 self.decodable((&key).into());
-                self.saw(key.namespace(), version);
+                self.parts.saw(key.namespace(), version);
             }
             Work::Listed(mark) => self.listed(&mark),
             Work::Resynced => {} // A resync of an informer does not go through its queue.
         }
         if settled {
-            // A list without a version has no known order, so that changes since then may be missing.
-            for part in self.parts.iter_mut().filter(|part| part.version.is_some()) {
-                advance(&mut part.version, part.seen.clone());
-            }
+            self.parts.settle();
         }
         self.commit(prepared.events, bytes).await
     }
@@ -166,17 +174,13 @@ impl Applier {
             Delta::Deleted(object) => self.delete(object, prepared),
             Delta::Vanished { key, version } => self.bury((&key).into(), version, prepared),
             Delta::Undecodable(bad) => {
-                self.saw(bad.key.as_ref().and_then(|key| key.namespace()), bad.version.clone());
+                self.parts.saw(bad.key.as_ref().and_then(|key| key.namespace()), bad.version.clone());
                 self.unread(bad);
             }
-            Delta::Bookmark { scope, version } => {
-                if let Some(part) = self.parts.iter_mut().find(|part| part.scope == scope) {
-                    advance(&mut part.version, Some(version));
-                }
-            }
+            Delta::Bookmark { scope, version } => self.parts.reached(&scope, version),
             Delta::Restarted { scope } => self.restart(&scope),
-            // A list is a batch of its own, and a resync does not go through the queue.
-            Delta::Replaced(_) | Delta::Resync => {}
+            // A list and a change of the scope are batches of their own. A resync does not go through the queue.
+            Delta::Replaced(_) | Delta::ScopeChanged(_) | Delta::Resync => {}
         }
     }
 
@@ -189,7 +193,9 @@ impl Applier {
                 | KeyDelta::Replaced(object)
                 | KeyDelta::Sync(object) => self.put(object, prepared),
                 KeyDelta::Deleted(Deleted::Final(object)) => self.delete(object, prepared),
-                KeyDelta::Deleted(Deleted::Unknown(object)) => self.bury(object.id().key, None, prepared),
+                KeyDelta::Deleted(Deleted::Unknown(object) | Deleted::OutOfScope(object)) => {
+                    self.bury(object.id().key, None, prepared);
+                }
             }
             // The next change of this object builds on this one, which is not in the store yet.
             prepared.latest = prepared.events.last().map(|event| match event {
@@ -210,9 +216,9 @@ impl Applier {
     fn put(&mut self, object: Arc<dyn Object>, prepared: &mut Prepared) {
         let id = object.id();
         // No list would ever remove an object of a namespace that is not selected.
-        let Some(part) = part_of(&mut self.parts, id.key.namespace()) else { return };
-        advance(&mut part.seen, id.known_version());
-        let (initial, reuse) = (!part.listed, !self.outdated.remove(id.key));
+        let Some(listed) = self.parts.is_listed(id.key.namespace()) else { return };
+        self.parts.saw(id.key.namespace(), id.known_version());
+        let (initial, reuse) = (!listed, !self.outdated.remove(id.key));
         self.decodable(id.key);
         let (known, slot) = self.known(id.key, prepared);
         if !is_news(&object, known.as_ref(), reuse) {
@@ -240,7 +246,7 @@ impl Applier {
 
     fn delete(&mut self, object: Arc<dyn Object>, prepared: &mut Prepared) {
         let id = object.id();
-        self.saw(id.key.namespace(), id.known_version());
+        self.parts.saw(id.key.namespace(), id.known_version());
         let reuse = !self.outdated.remove(id.key);
         match self.known(id.key, prepared).0 {
             Some(known) if reuse && id.is_older_than(&known.id()) => trace!(key = %id.key, "made since"),
@@ -266,12 +272,12 @@ impl Applier {
             }
             None => self.decodable(key),
         }
-        self.saw(key.namespace(), version);
+        self.parts.saw(key.namespace(), version);
     }
 
     /// Commits the prepared changes: objects, version and events together, under one lock.
     async fn commit(&mut self, events: Vec<Event<dyn Object>>, bytes: u64) -> Applied {
-        let version = lowest_version(&self.parts);
+        let version = self.parts.lowest_version();
         if events.is_empty() && self.progress.borrow().version == version {
             self.marks.publish(&self.health);
             self.publish(version, &events);
@@ -299,55 +305,81 @@ impl Applier {
         Applied { failed: std::mem::take(&mut self.failed), events, listeners }
     }
 
-    /// Replaces the content of the store by a list, in one step. The new content is prepared on a copy, a piece at a
-    /// time, while readers and handlers continue.
+    /// Replaces the content of the store by a list, in one step.
     async fn replace(&mut self, mut list: Replacement<dyn Object>, bytes: u64) -> Applied {
         let mark = list.full_mark();
         // As in a watch: no list would ever remove an object of a namespace that is not selected.
         if mark.scope.is_some() {
             list.objects.retain(|object| in_scope(&mark.scope, object.id().key));
         }
-        let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) else {
-            return Applied::default();
-        };
-        let initial = !part.listed;
+        let Some(initial) = self.parts.begin_list(&mark) else { return Applied::default() };
         let reason = if initial { BatchReason::FirstList } else { BatchReason::Relist };
-        part.version = mark.version.clone();
-        part.seen = None;
-        let version = lowest_version(&self.parts);
         self.decodable_in(&list);
         // After the good states: a list may hold a good state of an object and a later one that cannot be decoded.
         list.undecodable.iter().cloned().for_each(|bad| self.unread(bad));
-        let writing = self.writing.clone();
-        let (events, listeners, replaced) = loop {
-            let mut transaction = writing.lock().writer.begin();
-            let events = prepare_list(&mut transaction, &list, initial, &self.outdated).await;
-            transaction.set_version(version.clone());
-            // An old state is assumed to be as large as the average listed object.
-            let old = events.iter().filter(|event| !matches!(event, Event::Added { .. })).count() as u64;
-            let old_bytes = bytes / list.objects.len().max(1) as u64 * old;
-            let kept_bytes = kept_bytes(&events, old_bytes, self.memory_factor);
-            let events = Arc::new(events);
-            let mut state = writing.lock_to_commit().await;
-            // If an index was added meanwhile, the list is prepared again, with that index.
-            if let Ok((replaced, failures)) = state.writer.commit(transaction) {
-                self.marks.publish(&self.health);
-                state.processor.distribute(&events, reason, kept_bytes, self.store.len());
-                let listeners = state.processor.listeners();
-                drop(state);
-                self.failed.extend(failures.into_iter().map(InformerError::from));
-                break (events, listeners, replaced);
-            }
-        };
-        drop(replaced); // Outside the lock: it may hold the last references to many objects.
+        // An old state is assumed to be as large as the average listed object.
+        let average = bytes / list.objects.len().max(1) as u64;
+        let change = LongChange::List { list: &list, initial, outdated: self.outdated.clone() };
+        let (events, listeners) = self.commit_long(change, reason, average).await;
         for object in &list.objects {
             self.outdated.remove(object.id().key);
         }
         let store = &self.store;
         self.outdated.retain(|key| store.contains(key));
         self.listed(&mark);
-        self.publish(lowest_version(&self.parts), &events);
+        let version = self.parts.lowest_version();
+        self.publish(version, &events);
         Applied { failed: std::mem::take(&mut self.failed), events, listeners }
+    }
+
+    /// Adds namespaces, and removes the objects of namespaces that the informer does not follow any more.
+    async fn change_scope(&mut self, change: ScopeChange) -> Applied {
+        let ScopeChange { added, left, number } = change;
+        // A scope that was removed and added again is in both.
+        left.iter().for_each(|scope| self.parts.remove(scope));
+        added.into_iter().for_each(|scope| self.parts.add(scope));
+        let left: HashSet<Arc<str>> = left.into_iter().flatten().collect();
+        let (events, listeners) = self.commit_long(LongChange::Leaving(&left), BatchReason::ScopeChange, 0).await;
+        let has_left = |key: KeyRef<'_>| key.namespace().is_some_and(|namespace| left.contains(namespace));
+        self.outdated.retain(|key| !has_left(key.into()));
+        self.health.forget_where(has_left);
+        self.scope_change = number;
+        let version = self.parts.lowest_version();
+        self.publish(version, &events);
+        Applied { failed: std::mem::take(&mut self.failed), events, listeners }
+    }
+
+    /// Prepares a long change on a copy of the store, a piece at a time, while readers and handlers continue. Then
+    /// commits it in one step.
+    ///
+    /// `old_bytes` is the estimated size of each state that the change replaces or removes.
+    async fn commit_long(
+        &mut self,
+        change: LongChange<'_>,
+        reason: BatchReason,
+        old_bytes: u64,
+    ) -> (EventBatch, Listeners) {
+        let (writing, version) = (self.writing.clone(), self.parts.lowest_version());
+        loop {
+            let mut transaction = writing.lock().writer.begin();
+            let events = change.prepare(&mut transaction).await;
+            transaction.set_version(version.clone());
+            let old = events.iter().filter(|event| !matches!(event, Event::Added { .. })).count() as u64;
+            let kept_bytes = kept_bytes(&events, old_bytes * old, self.memory_factor);
+            let events = Arc::new(events);
+            let mut state = writing.lock_to_commit().await;
+            // If an index was added meanwhile, the change is prepared again, with that index.
+            if let Ok((replaced, failures)) = state.writer.commit(transaction) {
+                self.marks.publish(&self.health);
+                change.publish(&mut state.listed);
+                state.processor.distribute(&events, reason, kept_bytes, self.store.len());
+                let listeners = state.processor.listeners();
+                drop(state);
+                drop(replaced); // Outside the lock: it may hold the last references to many objects.
+                self.failed.extend(failures.into_iter().map(InformerError::from));
+                return (events, listeners);
+            }
+        }
     }
 
     /// Records that an object was decoded or deleted. The next commit removes its mark.
@@ -370,7 +402,7 @@ impl Applier {
     /// Records an object that cannot be decoded. An object of a namespace that is not selected gets no mark.
     fn unread(&mut self, bad: BadObject) {
         let namespace = bad.key.as_ref().map(|key| key.namespace());
-        if namespace.is_none_or(|namespace| part_of(&mut self.parts, namespace).is_some()) {
+        if namespace.is_none_or(|namespace| self.parts.selects(namespace)) {
             self.marks.undecodable.push(bad.clone());
         }
         self.failed.push(InformerError::Undecodable { bad });
@@ -379,24 +411,12 @@ impl Applier {
     /// Records that a list is complete.
     fn listed(&mut self, mark: &ListMark) {
         self.health.listed(mark);
-        if let Some(part) = self.parts.iter_mut().find(|part| part.scope == mark.scope) {
-            part.listed = true;
-            part.version = mark.version.clone();
-            match mark.version.clone() {
-                // Newer changes may have left the queue before the end of the list did.
-                Some(version) => advance(&mut part.seen, Some(version)),
-                None => part.seen = None,
-            }
-            part.relists = part.relists.max(mark.request);
-        }
+        self.parts.listed(mark);
     }
 
     /// Handles a restore of the API server to an older state: all known versions become invalid.
     fn restart(&mut self, scope: &Scope) {
-        for part in self.parts.iter_mut().filter(|part| part.scope == *scope) {
-            part.version = None;
-            part.seen = None;
-        }
+        self.parts.restart(scope);
         let known = self.store.snapshot();
         let keys = known.objects().map(|object| object.id().key).filter(|key| in_scope(scope, *key));
         self.outdated.extend(keys.map(ObjectKey::from).collect());
@@ -406,13 +426,6 @@ impl Applier {
         });
         self.waiters.wake_for_restart();
         self.writing.lock().writer.set_version(None);
-    }
-
-    /// Records the version of a change that left the queue.
-    fn saw(&mut self, namespace: Option<&str>, version: Option<ResourceVersion>) {
-        if let Some(part) = part_of(&mut self.parts, namespace) {
-            advance(&mut part.seen, version);
-        }
     }
 
     /// Publishes how far the store has come, after the commit: first to health, then to waiting tasks, then to
@@ -425,8 +438,10 @@ impl Applier {
         let now = StoreProgress {
             epoch: before.epoch,
             version: version.clone(),
-            synced: self.parts.iter().all(|part| part.listed),
-            relists: self.parts.iter().map(|part| part.relists).min().unwrap_or_default(),
+            synced: before.synced || self.parts.all_listed(),
+            all_listed: self.parts.all_listed(),
+            relists: self.parts.relists(),
+            scope_change: self.scope_change,
         };
         let newly_synced = now.synced && !before.synced;
         if newly_synced {
@@ -436,6 +451,35 @@ impl Applier {
         self.waiters.wake(events, version.as_ref());
         if newly_synced {
             self.writing.lock().processor.synced();
+        }
+    }
+}
+
+/// A change of many objects, which is prepared on a copy of the store.
+enum LongChange<'c> {
+    List {
+        list: &'c Replacement<dyn Object>,
+        initial: bool,
+        outdated: Outdated,
+    },
+    /// The informer does not follow these namespaces any more.
+    Leaving(&'c HashSet<Arc<str>>),
+}
+
+impl LongChange<'_> {
+    /// Makes the change in a transaction, and returns its events.
+    async fn prepare(&self, transaction: &mut Transaction<dyn Object>) -> Vec<Event<dyn Object>> {
+        match self {
+            Self::List { list, initial, outdated } => prepare_list(transaction, list, *initial, outdated).await,
+            Self::Leaving(namespaces) => prepare_leaving(transaction, namespaces).await,
+        }
+    }
+
+    /// Records which namespaces are listed, together with the commit.
+    fn publish(&self, listed: &mut ListedNamespaces) {
+        match self {
+            Self::List { list, .. } => listed.add(list.mark.scope.as_ref()),
+            Self::Leaving(namespaces) => listed.remove(namespaces),
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::lock::Mutex;
 use crate::object::ResourceType;
 use crate::reflector::Recovery;
 use crate::representation::{Decode, StaticResource};
-use crate::settings::{InformerOptions, Selection, SelectionError};
+use crate::settings::{InformerOptions, Selection};
 use crate::source::kube::KubeSource;
 
 /// Makes informers and shares them: an equal request returns the same informer.
@@ -80,6 +80,18 @@ struct FactoryState {
     ended: HashMap<InformerKey, AnyInformer>,
 }
 
+impl FactoryState {
+    /// Returns the running informer of a key, unless its namespaces have changed.
+    fn shareable(&mut self, key: &InformerKey) -> Option<&KnownInformer> {
+        if let Some(changed) = self.informers.get(key).filter(|known| known.informer.has_changed_scope()) {
+            let own = InformerKey { changed: Some(changed.informer.number()), ..key.clone() };
+            let known = self.informers.remove(key)?;
+            self.informers.insert(own, known);
+        }
+        self.informers.get(key).filter(|known| !known.informer.is_stopped())
+    }
+}
+
 struct KnownInformer {
     options: InformerOptions,
     name: Option<String>,
@@ -94,13 +106,15 @@ struct InformerKey {
     metadata_only: bool,
     selection: Selection,
     transform: Option<String>,
+    /// The number of an informer whose namespaces have changed since: no later request shares it.
+    changed: Option<u64>,
 }
 
 impl InformerKey {
     /// Derives the seed of an informer from that of the factory, so that no two informers draw the same numbers and
     /// retry at the same instants. It does not depend on the order in which informers are requested.
     fn derive_seed(&self, seed: u64, representation: &str) -> u64 {
-        let Self { resource, representation: _, metadata_only, selection, transform } = self;
+        let Self { resource, representation: _, metadata_only, selection, transform, changed: _ } = self;
         FixedState::with_seed(seed).hash_one((resource, representation, metadata_only, selection, transform))
     }
 }
@@ -115,9 +129,6 @@ pub enum FactoryError {
     /// An informer for this request exists already, and has other options.
     #[error("informer {0} exists with other options; ask with the same ones, or give it another selection")]
     ConflictingOptions(String),
-    /// The selection is invalid.
-    #[error(transparent)]
-    Selection(#[from] SelectionError),
 }
 
 impl SharedInformerFactory {
@@ -210,9 +221,15 @@ impl SharedInformerFactory {
         let options = options.or(&self.shared.options);
         let transform_name = transform.as_ref().map(|(name, _)| name.clone());
         let representation = TypeId::of::<T>();
-        let key = InformerKey { resource, representation, metadata_only, selection, transform: transform_name };
-        let known = |state: &FactoryState| match state.informers.get(&key).filter(|known| !known.informer.is_stopped())
-        {
+        let key = InformerKey {
+            resource,
+            representation,
+            metadata_only,
+            selection,
+            transform: transform_name,
+            changed: None,
+        };
+        let known = |state: &mut FactoryState| match state.shareable(&key) {
             None => Ok(None),
             // The key contains the representation, so the informer has objects of this type.
             Some(known) if known.options == options && (name.is_none() || known.name == name) => {
@@ -220,20 +237,27 @@ impl SharedInformerFactory {
             }
             Some(known) => Err(FactoryError::ConflictingOptions(known.informer.name().to_owned())),
         };
-        if let Some(informer) = known(&self.shared.state.lock())? {
+        if let Some(informer) = known(&mut self.shared.state.lock())? {
             return Ok(informer);
         }
         let seed = own_seed.or_else(|| options.seed.map(|seed| key.derive_seed(seed, std::any::type_name::<T>())));
         // Outside the lock: a decoder is user code.
         let decoder = Arc::new(T::decoder(&key.resource));
-        let mut sources = Vec::new();
-        for part in key.selection.split() {
-            let scope = part.one_namespace()?.map(Arc::from);
-            let source = KubeSource::with_decoder(self.shared.client.clone(), key.resource.clone(), decoder.clone());
-            let source = source.select(part)?.options(&options);
-            sources.push((scope, if metadata_only { source.metadata_only() } else { source }));
-        }
-        let informer = InformerBuilder::new(sources)
+        let source = {
+            let (client, decoder, options, key) =
+                (self.shared.client.clone(), decoder.clone(), options.clone(), key.clone());
+            move |namespace: Option<&str>| {
+                KubeSource::with_decoder(client.clone(), key.resource.clone(), decoder.clone())
+                    .in_namespace(key.selection.clone(), namespace)
+                    .options(&options)
+                    .restricted(metadata_only)
+            }
+        };
+        let builder = match key.selection.namespaces.clone().filter(|namespaces| !namespaces.is_empty()) {
+            None => SharedInformer::builder(source(None)),
+            Some(namespaces) => InformerBuilder::in_namespaces(namespaces, move |namespace| source(Some(namespace))),
+        };
+        let informer = builder
             .name(self.informer_name(&key.resource, name.as_deref()))
             .resource(key.resource.clone())
             .selection(key.selection.clone())
@@ -246,22 +270,21 @@ impl SharedInformerFactory {
             .build();
         let mut state = self.shared.state.lock();
         // Another task may have made the same informer meanwhile.
-        if let Some(informer) = known(&state)? {
+        if let Some(informer) = known(&mut state)? {
             return Ok(informer);
         }
-        let (factory, stopped) = (Arc::downgrade(&self.shared), key.clone());
+        let (factory, number) = (Arc::downgrade(&self.shared), informer.held().number());
         informer.held().on_stop(move |how| {
             let Some(factory) = factory.upgrade() else { return };
             let mut state = factory.state.lock();
-            if state.informers.get(&stopped).is_some_and(|known| known.informer.is_stopped()) {
-                // Dropped outside the lock: it may be the last handle.
-                let known = state.informers.remove(&stopped);
-                if let Some(known) = known.as_ref().filter(|_| how == Ended::ByItself) {
-                    state.ended.insert(stopped, AnyInformer::new(&known.informer));
-                }
-                drop(state);
-                drop(known);
+            // Not by its key, which changes with its namespaces.
+            let stopped: Vec<_> = state.informers.extract_if(|_, known| known.informer.number() == number).collect();
+            if how == Ended::ByItself {
+                let ended = stopped.iter().map(|(key, known)| (key.clone(), AnyInformer::new(&known.informer)));
+                state.ended.extend(ended);
             }
+            drop(state);
+            drop(stopped); // Outside the lock: it may be the last handle.
         });
         state.ended.remove(&key);
         let (started, held) = (state.started, informer.held().clone());

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub(crate) use self::board::HealthBoard;
 pub use self::board::HealthChanges;
+pub(crate) use self::board::{Contact, HealthBoard};
 pub use self::error::InformerError;
 pub(crate) use self::metrics::Metrics;
 pub use self::probe::{AnyProbe, ElectionHealth, Problem};
@@ -142,17 +142,25 @@ pub struct PartHealth {
     pub inconclusive: bool,
 }
 
+impl PartHealth {
+    fn new(scope: Scope) -> Self {
+        let (phase, last_contact, last_error) = (Phase::New, None, None);
+        Self { scope, phase, last_contact, last_error, failures: 0, inconclusive: false }
+    }
+}
+
 impl Health {
     /// Returns how long ago the API server last sent something, for the reflector that has waited longest; `None` if
-    /// one has never received anything.
+    /// one has never received anything. Zero if the informer follows no namespace at all.
     pub fn age(&self) -> Option<Duration> {
         let ages = self.parts.iter().map(|part| part.last_contact.map(|contact| contact.elapsed()));
-        ages.collect::<Option<Vec<_>>>()?.into_iter().max()
+        Some(ages.collect::<Option<Vec<_>>>()?.into_iter().max().unwrap_or_default())
     }
 
     /// Returns true while the informer runs.
     pub fn is_live(&self) -> bool {
-        !self.stopped && self.parts.iter().all(|part| part.phase != Phase::New)
+        // A namespace that was just added is new, although the informer runs.
+        !self.stopped && (self.parts.is_empty() || self.parts.iter().any(|part| part.phase != Phase::New))
     }
 
     /// Returns true once the first list is in the cache.

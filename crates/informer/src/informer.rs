@@ -5,10 +5,12 @@ mod builder;
 mod error;
 mod lookup;
 mod registration;
+mod scopes;
 mod tasks;
 mod verify;
 mod wait;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -28,18 +30,17 @@ pub use self::builder::InformerBuilder;
 pub use self::error::{StartError, StillRunning, VerifyError, WaitError};
 pub use self::lookup::Lookup;
 pub use self::registration::Registration;
-use self::tasks::{CoreSink, apply_all, keep_time, supervised};
+use self::scopes::{Follower, Scopes};
+pub use self::scopes::{NamespaceState, ScopeError};
+use self::tasks::{apply_all, keep_time, supervised};
 pub use self::verify::Difference;
-use self::verify::Questions;
 pub use self::wait::Wait;
 use crate::apply::{Applier, Changes, ChangesSink, Outdated, StoreProgress, Waiters, Writing};
 use crate::health::{HandlerHealth, Health, HealthBoard, HealthChanges, InformerError};
 use crate::lister::Lister;
 use crate::lock::Mutex;
-use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion};
+use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion, Scope};
 use crate::processor::Listener;
-use crate::reflector::Reflector;
-use crate::settings::Selection;
 use crate::source::ListWatch;
 use crate::store::Store;
 
@@ -92,8 +93,14 @@ struct Core {
     /// How many informers this process made before.
     number: u64,
     resource: Option<ResourceType>,
-    /// The selection of the sources, if it is known.
-    selection: Selection,
+    /// The scopes that the informer follows, with their sources.
+    scopes: Scopes,
+    /// The scopes with which the applier began.
+    first_scopes: BTreeSet<Scope>,
+    /// True if the informer follows a set of namespaces, and not the whole resource.
+    by_namespace: bool,
+    /// How long too little data may arrive before a request fails.
+    progress_deadline: Duration,
     store: Store<dyn Object>,
     sink: ChangesSink<dyn Object>,
     outdated: Outdated,
@@ -101,12 +108,8 @@ struct Core {
     health: HealthBoard,
     progress: watch::Receiver<StoreProgress>,
     waiters: Waiters,
-    /// The number of relist requests. Each reflector has a channel of its own, so that they wake in their order.
-    relists: Vec<watch::Sender<u64>>,
     /// When [`SharedInformer::wait_for_latest`] last caused a relist.
     listed_for_latest: Mutex<Option<Instant>>,
-    /// The sources that can be queried; none once the informer has stopped.
-    questions: Mutex<Vec<Questions>>,
     resync_period: Option<Duration>,
     figures: Figures,
     /// Called once, when the informer has stopped.
@@ -127,16 +130,8 @@ pub(crate) enum Ended {
 }
 
 enum Lifecycle {
-    New {
-        reflectors: Vec<Reflector<dyn Object, CoreSink>>,
-        applier: Box<Applier>,
-        changes: Changes<dyn Object>,
-        handlers: Vec<PendingHandler>,
-    },
-    Running {
-        tasks: JoinSet<()>,
-        runtime: Handle,
-    },
+    New { follower: Follower, applier: Box<Applier>, changes: Changes<dyn Object>, handlers: Vec<PendingHandler> },
+    Running { tasks: JoinSet<()>, runtime: Handle },
     Stopped,
 }
 
@@ -146,7 +141,20 @@ type PendingHandler = (Arc<Listener>, BoxFuture<'static, ()>);
 impl<T: Object> SharedInformer<T> {
     /// Configures an informer over a source.
     pub fn builder(source: impl ListWatch<T>) -> InformerBuilder<T> {
-        InformerBuilder::new([(None, source)])
+        InformerBuilder::whole(source)
+    }
+
+    /// Configures an informer of some namespaces. The function makes the source of a namespace; it is called again for
+    /// each namespace that [`set_namespaces`](Self::set_namespaces) adds.
+    ///
+    /// # Errors
+    ///
+    /// [`ScopeError::Namespace`] if a name is invalid.
+    pub fn builder_in<S: AsRef<str>, L: ListWatch<T>>(
+        namespaces: impl IntoIterator<Item = S>,
+        source: impl Fn(&str) -> L + Send + Sync + 'static,
+    ) -> Result<InformerBuilder<T>, ScopeError> {
+        Ok(InformerBuilder::in_namespaces(scopes::valid(namespaces)?, source))
     }
 
     /// Makes a handle with the type of the objects.
@@ -335,7 +343,7 @@ impl<T: Object> SharedInformer<T> {
     /// `None` if the object matches, or if only the API server can tell. Other field selectors, and the selection of a
     /// source that was built by hand, are not evaluated here.
     pub fn excludes(&self, object: &impl Object) -> Option<String> {
-        self.shared.core.selection.excludes(object)
+        self.shared.core.scopes.selection().excludes(object)
     }
 
     /// Returns the health.
@@ -380,15 +388,13 @@ impl InformerShared {
         let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
         let started = Lifecycle::Running { tasks: JoinSet::new(), runtime: runtime.clone() };
         let before = std::mem::replace(&mut *lifecycle, started);
-        let Lifecycle::New { reflectors, applier, changes, handlers } = before else { return Ok(()) };
+        let Lifecycle::New { follower, applier, changes, handlers } = before else { return Ok(()) };
         let Lifecycle::Running { tasks, .. } = &mut *lifecycle else { return Ok(()) };
         let resync_check = core.writing.lock().processor.start();
         let mut spawn = |part, work: BoxFuture<'static, ()>| {
             tasks.spawn_on(supervised(part, work, core.clone(), cancel.clone()).instrument(core.span()), &runtime);
         };
-        for reflector in reflectors {
-            spawn("the reflector", Box::pin(reflector.run(cancel.clone())));
-        }
+        spawn("the reflectors", Box::pin(follower.run(cancel.clone())));
         spawn("the applier", Box::pin(apply_all(core.clone(), *applier, changes, cancel.clone())));
         spawn("the clock", Box::pin(keep_time(core.clone(), resync_check, cancel.clone())));
         for (_, delivery) in handlers.into_iter().filter(|(listener, _)| listener.starts()) {
@@ -440,6 +446,12 @@ impl InformerShared {
         &self.core.name
     }
 
+    /// Returns the number of the informer in this process.
+    #[cfg(feature = "kube")]
+    pub(crate) fn number(&self) -> u64 {
+        self.core.number
+    }
+
     /// Calls a function once the informer has stopped, for any reason.
     #[cfg(feature = "kube")]
     pub(crate) fn on_stop(&self, call: impl FnOnce(Ended) + Send + 'static) {
@@ -474,7 +486,7 @@ impl Core {
             state.processor.close()
         };
         listeners.iter().for_each(|listener| listener.mailbox.close(false));
-        self.questions.lock().clear();
+        self.scopes.clear();
         self.health.stopped();
         let on_stop = self.on_stop.lock().take();
         if let Some(on_stop) = on_stop {

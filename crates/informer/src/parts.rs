@@ -53,7 +53,8 @@
 pub use crate::apply::{Changes, OnError};
 pub use crate::object::Cached;
 pub use crate::queue::{
-    Batch, Delta, DeltaFifo, DeltaQueue, Deltas, KeyDelta, ListMark, OrderedQueue, Pending, Piece, Replacement, Work,
+    Batch, Delta, DeltaFifo, DeltaQueue, Deltas, KeyDelta, ListMark, OrderedQueue, Pending, Piece, Replacement,
+    ScopeChange, Work,
 };
 pub use crate::reflector::{Reflector, Sink};
 #[cfg(feature = "kube")]

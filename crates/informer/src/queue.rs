@@ -154,6 +154,19 @@ pub enum Delta<T: ?Sized> {
         /// One namespace of a set, or the whole resource.
         scope: Scope,
     },
+    /// The program follows other namespaces from now on.
+    ScopeChanged(ScopeChange),
+}
+
+/// A change of the namespaces that an informer follows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ScopeChange {
+    /// The scopes that are listed and watched from now on.
+    pub added: Vec<Scope>,
+    /// The scopes that are not followed any more. Changes of their objects that still wait are obsolete.
+    pub left: Vec<Scope>,
+    /// The number of the change.
+    pub number: u64,
 }
 
 /// All objects of a scope, as of one version.
@@ -212,7 +225,11 @@ impl<T: Object + ?Sized> Delta<T> {
             Self::Added(object) | Self::Updated(object) | Self::Deleted(object) => Some(object.id().key),
             Self::Vanished { key, .. } => Some(key.into()),
             Self::Undecodable(bad) => bad.key.as_ref().map(KeyRef::from),
-            Self::Replaced(_) | Self::Bookmark { .. } | Self::Resync | Self::Restarted { .. } => None,
+            Self::Replaced(_)
+            | Self::Bookmark { .. }
+            | Self::Resync
+            | Self::Restarted { .. }
+            | Self::ScopeChanged(_) => None,
         }
     }
 }
@@ -233,6 +250,7 @@ impl<T: ?Sized> Clone for Delta<T> {
             Self::Bookmark { scope, version } => Self::Bookmark { scope: scope.clone(), version: version.clone() },
             Self::Resync => Self::Resync,
             Self::Restarted { scope } => Self::Restarted { scope: scope.clone() },
+            Self::ScopeChanged(change) => Self::ScopeChanged(change.clone()),
         }
     }
 }
@@ -270,6 +288,7 @@ impl<T: Object + ?Sized> fmt::Debug for Delta<T> {
             Self::Bookmark { version, .. } => write!(f, "Bookmark({version})"),
             Self::Resync => f.write_str("Resync"),
             Self::Restarted { .. } => f.write_str("Restarted"),
+            Self::ScopeChanged(change) => fmt::Debug::fmt(change, f),
         }
     }
 }

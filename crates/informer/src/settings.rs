@@ -16,4 +16,5 @@ mod selection;
 
 pub use self::backoff::BackoffOptions;
 pub use self::options::{InformerOptions, QueueOrder};
+pub(crate) use self::selection::is_namespace;
 pub use self::selection::{Selection, SelectionError};

@@ -93,6 +93,7 @@ impl<T: Object> Controller<T> {
             name: self.name.clone(),
             primary: self.primary.clone(),
             undecodable_children: if self.ignore_undecodable { Vec::new() } else { self.undecodable_children.clone() },
+            namespaces: self.caches.iter().map(|cache| cache.namespace_state.clone()).collect(),
             queue: queue.clone(),
             parking: parking.clone(),
             board: self.board.clone(),

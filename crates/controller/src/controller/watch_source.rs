@@ -151,7 +151,12 @@ impl Target {
     }
 
     /// Returns true if all predicates are true for the event. A predicate that panics counts as true.
+    ///
+    /// An object that is not followed any more has not changed, so it is no reason to reconcile anything.
     fn matters<T: Object>(&self, event: &Event<T>, predicates: &[Predicate<T>]) -> bool {
+        if matches!(event, Event::Deleted(Deleted::OutOfScope(_))) {
+            return false;
+        }
         let pass = |result: Result<bool, String>| {
             let passes = *result.as_ref().unwrap_or(&true);
             self.check(result.map(drop));
@@ -193,6 +198,7 @@ fn erased<T: Object>(event: &Event<T>) -> Event<dyn Object> {
         Event::Resynced(object) => Event::Resynced(object.clone()),
         Event::Deleted(Deleted::Final(object)) => Event::Deleted(Deleted::Final(object.clone())),
         Event::Deleted(Deleted::Unknown(object)) => Event::Deleted(Deleted::Unknown(object.clone())),
+        Event::Deleted(Deleted::OutOfScope(object)) => Event::Deleted(Deleted::OutOfScope(object.clone())),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use futures_util::future::{BoxFuture, Either, FutureExt as _};
-use kube_informer::{Lookup, Object, ObjectKey, SharedInformer};
+use kube_informer::{Lookup, NamespaceState, Object, ObjectKey, SharedInformer};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, info_span, warn};
@@ -27,6 +27,12 @@ use crate::term::Term;
 /// no event.
 const UNDECODABLE: Duration = Duration::from_secs(30);
 
+/// How long a key waits until the caches hold its namespace, which was added while the controller runs.
+const NAMESPACE_PENDING: Duration = Duration::from_secs(1);
+
+/// Returns whether a cache of the controller holds a namespace.
+pub(super) type NamespaceStateOf = Arc<dyn Fn(&str) -> NamespaceState + Send + Sync>;
+
 /// The reconcile function, without its types.
 pub(super) type Reconcile<T> = Box<dyn Fn(Request<T>) -> BoxFuture<'static, Result<Action, BoxError>> + Send + Sync>;
 
@@ -39,6 +45,8 @@ pub(super) struct Workers<T: Object> {
     pub(super) primary: SharedInformer<T>,
     /// One for each kind that the controller owns.
     pub(super) undecodable_children: Vec<UndecodableChildren<T>>,
+    /// One for each cache of the controller.
+    pub(super) namespaces: Vec<NamespaceStateOf>,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) parking: Arc<Parking>,
     pub(super) board: Arc<StatusBoard>,
@@ -61,12 +69,42 @@ impl<T: Object> Workers<T> {
             if !self.term.is_valid() {
                 return;
             }
-            if !self.parking.defers(&item) {
+            if !self.parking.defers(&item)
+                && let Some(item) = self.in_scope(item)
+            {
                 self.attempt(item).await;
             }
             // A reconcile that never waits must not keep handlers from running.
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Returns the key if the caches hold its namespace. Drops the key if the controller's informer does not follow its
+    /// namespace: nothing is known about its object. Adds it again later if the first list of the namespace is missing.
+    fn in_scope(&self, item: Item<ObjectKey>) -> Option<Item<ObjectKey>> {
+        let Some(namespace) = item.namespace() else { return Some(item) };
+        match self.primary.namespace_state(namespace) {
+            NamespaceState::OutOfScope => {
+                self.drop_out_of_scope(item);
+                return None;
+            }
+            // The list adds its keys again. This one may be of an object that another cache names.
+            NamespaceState::Pending => {}
+            NamespaceState::Listed
+                if self.namespaces.iter().all(|state_of| state_of(namespace) != NamespaceState::Pending) =>
+            {
+                return Some(item);
+            }
+            NamespaceState::Listed => {}
+        }
+        item.retry_after(NAMESPACE_PENDING);
+        None
+    }
+
+    fn drop_out_of_scope(&self, item: Item<ObjectKey>) {
+        debug!(controller = &*self.name, key = %*item, "the informer does not follow the namespace; the key is dropped");
+        self.failures.lock().remove(&*item);
+        item.forget();
     }
 
     async fn attempt(&self, item: Item<ObjectKey>) {
@@ -76,12 +114,13 @@ impl<T: Object> Workers<T> {
     }
 
     async fn attempt_once(&self, item: Item<ObjectKey>, id: u64) {
+        let Some(found) = self.decoded(&item) else { return self.drop_out_of_scope(item) };
         let attempt = self.board.attempt_begins(&item);
         let began = Instant::now();
         let active = self.metrics.begins();
         let writes = Arc::new(Writes::default());
         let earlier_failures = self.failures_of(&item);
-        let (mut outcome, object) = match self.decoded(&item) {
+        let (mut outcome, object) = match found {
             Ok(object) => {
                 let (key, failures) = (item.clone(), earlier_failures);
                 let (term, writes) = (self.term.clone(), writes.clone());
@@ -137,20 +176,26 @@ impl<T: Object> Workers<T> {
     }
 
     /// Returns the object of a key, or an error if the object, or one that it owns, cannot be decoded. Then reconcile
-    /// must not be called, because an object that exists would look as if it did not exist.
-    fn decoded(&self, key: &ObjectKey) -> Result<Option<Arc<T>>, ReconcileFailure> {
-        let object = match self.primary.lookup(key) {
-            Lookup::Present(object) => object,
-            Lookup::Absent => return Ok(None),
+    /// must not be called, because an object that exists would look as if it did not exist. Returns `None` if the
+    /// informer does not follow the namespace.
+    fn decoded(&self, key: &ObjectKey) -> Option<Result<Option<Arc<T>>, ReconcileFailure>> {
+        match self.primary.lookup(key) {
+            Lookup::Present(object) => Some(self.with_decoded_children(key, object).map(Some)),
+            Lookup::Absent => Some(Ok(None)),
+            Lookup::OutOfScope => None,
             Lookup::Undecodable { why, .. } => {
                 let text = format!("{key} exists but cannot be decoded, so reconcile was not called: {why}");
-                return Err(ReconcileFailure::Undecodable(text));
+                Some(Err(ReconcileFailure::Undecodable(text)))
             }
-        };
+        }
+    }
+
+    /// Returns an object if every object that may belong to it can be decoded.
+    fn with_decoded_children(&self, key: &ObjectKey, object: Arc<T>) -> Result<Arc<T>, ReconcileFailure> {
         let children = self.undecodable_children.iter().flat_map(|children| children(&object));
         let children: Vec<String> = children.take(3).map(|key| key.to_string()).collect();
         if children.is_empty() {
-            return Ok(Some(object));
+            return Ok(object);
         }
         Err(ReconcileFailure::Undecodable(format!(
             "objects that may belong to {key} cannot be decoded, so reconcile was not called: {} (see `Controller::ignore_undecodable`)",

@@ -64,6 +64,26 @@ pub(super) async fn prepare_list(
     events
 }
 
+/// Removes the objects of these namespaces from a transaction, and returns the events.
+pub(super) async fn prepare_leaving(
+    store: &mut Transaction<dyn Object>,
+    left: &HashSet<Arc<str>>,
+) -> Vec<Event<dyn Object>> {
+    let (mut events, mut pieces) = (Vec::new(), Pieces::default());
+    for object in store.objects() {
+        if object.id().key.namespace().is_some_and(|namespace| left.contains(namespace)) {
+            events.push(Event::Deleted(Deleted::OutOfScope(object.clone())));
+        }
+        pieces.next().await;
+    }
+    for event in &events {
+        store.remove(event.key_ref());
+        pieces.next().await;
+    }
+    crate::yield_point::maybe_yield().await;
+    events
+}
+
 /// Lets other tasks run after every piece of long work.
 #[derive(Default)]
 pub(super) struct Pieces(usize);

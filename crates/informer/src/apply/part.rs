@@ -1,24 +1,216 @@
 //! How far each scope of a collection has come.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use foldhash::fast::RandomState;
+
 use crate::lock::Mutex;
 use crate::object::{KeyRef, ObjectKey, ResourceVersion, Scope};
+use crate::queue::ListMark;
 
 /// How far the scope of one reflector has come.
 #[derive(Debug, Default)]
-pub(super) struct ScopeProgress {
-    pub(super) scope: Scope,
+struct ScopeProgress {
+    scope: Scope,
     /// The store has every change up to this version.
-    pub(super) version: Option<ResourceVersion>,
+    version: Option<ResourceVersion>,
     /// The newest version that left the queue.
-    pub(super) seen: Option<ResourceVersion>,
+    seen: Option<ResourceVersion>,
+    /// True if `seen` has changed since the last settled batch.
+    unsettled: bool,
     /// True once a list was applied.
-    pub(super) listed: bool,
+    listed: bool,
     /// The number of the last relist request that is answered.
-    pub(super) relists: u64,
+    relists: u64,
+}
+
+/// How far all scopes of an informer have come: one entry for all namespaces, or one for each selected namespace.
+///
+/// The cost of a change does not depend on the number of namespaces.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    /// The entry of an informer that follows all namespaces.
+    all: Option<ScopeProgress>,
+    namespaces: HashMap<Arc<str>, ScopeProgress, RandomState>,
+    /// The scopes with changes since the last settled batch.
+    unsettled: Vec<Scope>,
+    /// The lowest version of all scopes; `None` if it must be computed again.
+    lowest: Option<Option<ResourceVersion>>,
+    /// How many scopes have not been listed.
+    unlisted: usize,
+    /// The number of the last relist request that every scope has answered.
+    relists: u64,
+}
+
+impl Parts {
+    pub(super) fn new(scopes: impl IntoIterator<Item = Scope>) -> Self {
+        let mut parts = Self::default();
+        scopes.into_iter().for_each(|scope| parts.add(scope));
+        parts
+    }
+
+    /// Adds a scope, which is not listed yet.
+    pub(super) fn add(&mut self, scope: Scope) {
+        self.remove(&scope);
+        let progress = ScopeProgress { scope: scope.clone(), relists: self.relists, ..ScopeProgress::default() };
+        match scope {
+            None => self.all = Some(progress),
+            Some(namespace) => drop(self.namespaces.insert(namespace, progress)),
+        }
+        self.unlisted += 1;
+        self.lowest = None;
+    }
+
+    /// Removes a scope. Changes of its objects that arrive later are ignored.
+    pub(super) fn remove(&mut self, scope: &Scope) {
+        let removed = match scope {
+            None => self.all.take(),
+            Some(namespace) => self.namespaces.remove(namespace),
+        };
+        if let Some(removed) = removed {
+            self.unlisted -= usize::from(!removed.listed);
+            self.lowest = None;
+            self.count_relists();
+        }
+    }
+
+    /// Returns the progress of the scope that objects of a namespace belong to; `None` if it is not selected.
+    fn of(&mut self, namespace: Option<&str>) -> Option<&mut ScopeProgress> {
+        match &mut self.all {
+            Some(all) => Some(all),
+            None => self.namespaces.get_mut(namespace?),
+        }
+    }
+
+    /// Returns the progress of exactly this scope.
+    fn exactly(&mut self, scope: &Scope) -> Option<&mut ScopeProgress> {
+        match scope {
+            None => self.all.as_mut(),
+            Some(namespace) => self.namespaces.get_mut(namespace),
+        }
+    }
+
+    /// Returns true if objects of a namespace are selected.
+    pub(super) fn selects(&self, namespace: Option<&str>) -> bool {
+        self.all.is_some() || namespace.is_some_and(|namespace| self.namespaces.contains_key(namespace))
+    }
+
+    /// Returns true if the scope of these objects was listed; `None` if it is not selected.
+    pub(super) fn is_listed(&mut self, namespace: Option<&str>) -> Option<bool> {
+        self.of(namespace).map(|part| part.listed)
+    }
+
+    /// Returns true if every scope was listed.
+    pub(super) fn all_listed(&self) -> bool {
+        self.unlisted == 0
+    }
+
+    /// Returns the number of the last relist request that every scope has answered.
+    pub(super) fn relists(&self) -> u64 {
+        // Without a scope nothing is left to list.
+        let none = self.all.is_none() && self.namespaces.is_empty();
+        if none { u64::MAX } else { self.relists }
+    }
+
+    /// Records the version of a change that left the queue.
+    pub(super) fn saw(&mut self, namespace: Option<&str>, version: Option<ResourceVersion>) {
+        let unsettled = self.of(namespace).and_then(|part| {
+            advance(&mut part.seen, version);
+            (!std::mem::replace(&mut part.unsettled, true)).then(|| part.scope.clone())
+        });
+        self.unsettled.extend(unsettled);
+    }
+
+    /// Advances the version of a scope.
+    pub(super) fn reached(&mut self, scope: &Scope, version: ResourceVersion) {
+        let part = match scope {
+            None => self.all.as_mut(),
+            Some(namespace) => self.namespaces.get_mut(namespace),
+        };
+        if let Some(part) = part {
+            // The lowest version changes only if the scope that has it moves.
+            if self.lowest.as_ref() == Some(&part.version) {
+                self.lowest = None;
+            }
+            advance(&mut part.version, Some(version));
+        }
+    }
+
+    /// Advances the scopes with changes: no older change waits in the queue.
+    pub(super) fn settle(&mut self) {
+        let mut unsettled = std::mem::take(&mut self.unsettled);
+        for scope in unsettled.drain(..) {
+            let Some(part) = self.exactly(&scope) else { continue };
+            part.unsettled = false;
+            // A list without a version has no known order, so that changes since then may be missing.
+            if let (Some(_), Some(seen)) = (&part.version, part.seen.clone()) {
+                self.reached(&scope, seen);
+            }
+        }
+        self.unsettled = unsettled; // Its memory is reused.
+    }
+
+    /// Sets the version of a scope to that of its list. Returns true if this is its first list, and `None` if the scope
+    /// is not selected.
+    pub(super) fn begin_list(&mut self, mark: &ListMark) -> Option<bool> {
+        let part = self.exactly(&mark.scope)?;
+        part.version = mark.version.clone();
+        part.seen = None;
+        let first = !part.listed;
+        self.lowest = None;
+        Some(first)
+    }
+
+    /// Records that a list is complete.
+    pub(super) fn listed(&mut self, mark: &ListMark) {
+        let Some(part) = self.exactly(&mark.scope) else { return };
+        let first = !std::mem::replace(&mut part.listed, true);
+        part.version = mark.version.clone();
+        part.relists = part.relists.max(mark.request);
+        match mark.version {
+            None => part.seen = None,
+            // Newer changes may have left the queue before the end of the list did.
+            Some(_) => self.saw(mark.scope.as_deref(), mark.version.clone()),
+        }
+        self.unlisted -= usize::from(first);
+        self.lowest = None;
+        self.count_relists();
+    }
+
+    /// Forgets the versions of a scope: the API server was restored to an older state.
+    pub(super) fn restart(&mut self, scope: &Scope) {
+        if let Some(part) = self.exactly(scope) {
+            (part.version, part.seen) = (None, None);
+        }
+        self.lowest = None;
+    }
+
+    fn count_relists(&mut self) {
+        let all = self.all.iter().chain(self.namespaces.values());
+        self.relists = all.map(|part| part.relists).min().unwrap_or(self.relists);
+    }
+
+    /// Returns the lowest version of all scopes: the store has every change up to that version.
+    pub(super) fn lowest_version(&mut self) -> Option<ResourceVersion> {
+        if let Some(all) = &self.all {
+            return all.version.clone();
+        }
+        let namespaces = &self.namespaces;
+        self.lowest
+            .get_or_insert_with(|| lowest(namespaces.values().map(|part| part.version.as_ref())).cloned())
+            .clone()
+    }
+}
+
+/// Returns the lowest of some versions, or `None` if one of them is unknown.
+fn lowest<'v>(mut versions: impl Iterator<Item = Option<&'v ResourceVersion>>) -> Option<&'v ResourceVersion> {
+    let first = versions.next()??;
+    versions.try_fold(first, |lowest, version| {
+        let version = version?;
+        Some(if version.is_older_than(lowest) { version } else { lowest })
+    })
 }
 
 /// The keys of objects that were cached before the API server was restored to an older state. Their versions are
@@ -75,28 +267,12 @@ impl Outdated {
     }
 }
 
-/// Returns the scope that objects of this namespace belong to.
-pub(super) fn part_of<'p>(parts: &'p mut [ScopeProgress], namespace: Option<&str>) -> Option<&'p mut ScopeProgress> {
-    parts.iter_mut().find(|part| part.scope.is_none() || part.scope.as_deref() == namespace)
-}
-
 /// Advances a version. It never goes back.
-pub(super) fn advance(version: &mut Option<ResourceVersion>, to: Option<ResourceVersion>) {
+fn advance(version: &mut Option<ResourceVersion>, to: Option<ResourceVersion>) {
     let Some(to) = to else { return };
     if !version.as_ref().is_some_and(|known| to.is_older_than(known)) {
         *version = Some(to);
     }
-}
-
-/// Returns the lowest version of all scopes: the store has every change up to that version.
-pub(super) fn lowest_version(parts: &[ScopeProgress]) -> Option<ResourceVersion> {
-    let mut versions = parts.iter().map(|part| part.version.as_ref());
-    let first = versions.next()??;
-    let lowest = versions.try_fold(first, |lowest, version| {
-        let version = version?;
-        Some(if version.is_older_than(lowest) { version } else { lowest })
-    });
-    lowest.cloned()
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! The lock around commits.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use tokio::sync::Notify;
 
 use crate::lock::{Mutex, MutexGuard};
@@ -21,13 +24,35 @@ pub(crate) struct Writing {
 pub(crate) struct WritingState {
     pub(crate) writer: StoreWriter<dyn Object>,
     pub(crate) processor: Processor,
+    pub(crate) listed: ListedNamespaces,
     /// The number of [`Paused`] guards. While it is not zero, commits wait.
     paused: usize,
 }
 
+/// The namespaces whose first list is in the store. It changes together with the store, so that a lookup under the lock
+/// knows whether an object is absent or its namespace is not followed.
+#[derive(Default)]
+pub(crate) struct ListedNamespaces(HashSet<Arc<str>>);
+
+impl ListedNamespaces {
+    /// Returns true if the list of this namespace is in the store.
+    pub(crate) fn contains(&self, namespace: &str) -> bool {
+        self.0.contains(namespace)
+    }
+
+    pub(super) fn add(&mut self, namespace: Option<&Arc<str>>) {
+        self.0.extend(namespace.cloned());
+    }
+
+    pub(super) fn remove(&mut self, namespaces: &HashSet<Arc<str>>) {
+        self.0.retain(|namespace| !namespaces.contains(namespace));
+    }
+}
+
 impl Writing {
     pub(crate) fn new(writer: StoreWriter<dyn Object>, processor: Processor) -> Self {
-        Self { state: Mutex::new(WritingState { writer, processor, paused: 0 }), resumed: Notify::new() }
+        let listed = ListedNamespaces::default();
+        Self { state: Mutex::new(WritingState { writer, processor, listed, paused: 0 }), resumed: Notify::new() }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, WritingState> {

@@ -38,10 +38,8 @@ struct BoardShared {
     /// True if the objects are Secrets: messages of user code are not shown.
     secret: bool,
     sender: watch::Sender<Health>,
-    /// The counters that change with each event, and therefore have no lock: one entry for each reflector.
-    contacts: Vec<Contact>,
-    /// The instant from which contacts are counted.
-    began: Instant,
+    /// The counters that change with each event, one entry for each scope.
+    contacts: Mutex<BTreeMap<Scope, Contact>>,
     /// True if any object is undecodable. It is read with each event.
     any_undecodable: AtomicBool,
     error_hook: Mutex<Option<ErrorHook>>,
@@ -50,29 +48,54 @@ struct BoardShared {
     metrics: OnceLock<Metrics>,
 }
 
-/// The data that arrived from the API server for one reflector.
+/// Records the data that arrived from the API server for one reflector. It has no lock and wakes no task. A clone is
+/// another handle.
+#[derive(Clone)]
+pub(crate) struct Contact {
+    counts: Arc<ContactCounts>,
+    /// The instant from which `last` is counted.
+    began: Instant,
+}
+
 #[derive(Default)]
-struct Contact {
-    /// Nanoseconds since the board was made, plus one; 0 for never.
+struct ContactCounts {
+    /// Nanoseconds since `began`, plus one; 0 for never.
     last: AtomicU64,
     events: AtomicU64,
     bytes: AtomicU64,
+}
+
+impl Contact {
+    fn new() -> Self {
+        Self { counts: Arc::default(), began: Instant::now() }
+    }
+
+    /// Records that bytes arrived.
+    pub(crate) fn record(&self, bytes: u64) {
+        self.counts.events.fetch_add(1, Ordering::Relaxed);
+        self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let since = self.began.elapsed().as_nanos();
+        self.counts.last.store(u64::try_from(since).unwrap_or(u64::MAX - 1) + 1, Ordering::Relaxed);
+    }
+
+    /// Adds the counts to those of the informer.
+    fn add_to(&self, counts: &mut Counts) {
+        counts.events += self.counts.events.load(Ordering::Relaxed);
+        counts.wire_bytes += self.counts.bytes.load(Ordering::Relaxed);
+    }
+
+    fn last(&self) -> Option<Instant> {
+        let last = self.counts.last.load(Ordering::Relaxed).checked_sub(1);
+        last.map(|last| after(self.began, Duration::from_nanos(last)))
+    }
 }
 
 pub(crate) type ErrorHook = Arc<dyn Fn(&InformerError) + Send + Sync>;
 
 impl HealthBoard {
     pub(crate) fn new(name: String, secret: bool, scopes: impl IntoIterator<Item = Scope>) -> Self {
-        let parts = scopes.into_iter().map(|scope| PartHealth {
-            scope,
-            phase: Phase::New,
-            last_contact: None,
-            last_error: None,
-            failures: 0,
-            inconclusive: false,
-        });
-        let parts: Vec<PartHealth> = parts.collect();
-        let contacts = parts.iter().map(|_| Contact::default()).collect();
+        let parts: Vec<PartHealth> = scopes.into_iter().map(PartHealth::new).collect();
+        let contacts = parts.iter().map(|part| (part.scope.clone(), Contact::new())).collect();
         let health = Health {
             parts,
             synced: false,
@@ -89,8 +112,7 @@ impl HealthBoard {
             name,
             secret,
             sender: watch::Sender::new(health),
-            contacts,
-            began: Instant::now(),
+            contacts: Mutex::new(contacts),
             any_undecodable: AtomicBool::new(false),
             error_hook: Mutex::default(),
             warned: Mutex::default(),
@@ -218,13 +240,39 @@ impl HealthBoard {
         });
     }
 
-    /// Records that bytes arrived from the API server for the reflector with this number. It wakes no task.
-    pub(crate) fn contact(&self, part: usize, bytes: u64) {
-        if let Some(contact) = self.shared.contacts.get(part) {
-            contact.events.fetch_add(1, Ordering::Relaxed);
-            contact.bytes.fetch_add(bytes, Ordering::Relaxed);
-            let since = self.shared.began.elapsed().as_nanos();
-            contact.last.store(u64::try_from(since).unwrap_or(u64::MAX - 1) + 1, Ordering::Relaxed);
+    /// Returns the counters of a scope.
+    pub(crate) fn contact_of(&self, scope: &Scope) -> Contact {
+        self.shared.contacts.lock().entry(scope.clone()).or_insert_with(Contact::new).clone()
+    }
+
+    /// Sets the scopes. The counts of those that are not followed any more stay in the sums.
+    pub(crate) fn set_scopes(&self, scopes: Vec<Scope>) {
+        let wanted: BTreeSet<Scope> = scopes.into_iter().collect();
+        let mut contacts = self.shared.contacts.lock();
+        self.shared.sender.send_modify(|health| {
+            contacts.retain(|scope, contact| {
+                let stays = wanted.contains(scope);
+                if !stays {
+                    contact.add_to(&mut health.counts);
+                }
+                stays
+            });
+            health.parts.retain(|part| wanted.contains(&part.scope));
+            let known: BTreeSet<Scope> = health.parts.iter().map(|part| part.scope.clone()).collect();
+            let phase = if health.stopped { Phase::Stopped } else { Phase::New };
+            let added = wanted.difference(&known).cloned().map(PartHealth::new);
+            health.parts.extend(added.map(|part| PartHealth { phase: phase.clone(), ..part }));
+            health.parts.sort_by(|one, other| one.scope.cmp(&other.scope));
+        });
+    }
+
+    /// Removes the marks of undecodable objects that the informer does not follow any more.
+    pub(crate) fn forget_where(&self, left: impl Fn(KeyRef<'_>) -> bool) {
+        if self.any_undecodable() {
+            self.shared.sender.send_modify(|health| {
+                health.undecodable.retain(|key, _| !left(key.into()));
+                self.shared.any_undecodable.store(!health.undecodable.is_empty(), Ordering::Release);
+            });
         }
     }
 
@@ -299,12 +347,14 @@ impl HealthBoard {
 impl BoardShared {
     /// Adds the counters that change with each event.
     fn with_contacts(&self, mut health: Health) -> Health {
-        for (part, contact) in health.parts.iter_mut().zip(&self.contacts) {
-            let last = contact.last.load(Ordering::Relaxed).checked_sub(1);
-            part.last_contact = last.map(|last| after(self.began, Duration::from_nanos(last)));
-            health.counts.events += contact.events.load(Ordering::Relaxed);
-            health.counts.wire_bytes += contact.bytes.load(Ordering::Relaxed);
+        let contacts = self.contacts.lock();
+        for part in &mut health.parts {
+            if let Some(contact) = contacts.get(&part.scope) {
+                part.last_contact = contact.last();
+                contact.add_to(&mut health.counts);
+            }
         }
+        drop(contacts);
         health
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::tasks::CoreSink;
+use super::scopes::{Follower, NamespaceSource, Scopes};
 use super::verify::Questions;
 use super::{Core, Figures, Held, InformerShared, Lifecycle, SharedInformer};
 use crate::apply::{Applier, Changes, Outdated, StoreProgress, Waiters, Writing};
@@ -17,7 +17,7 @@ use crate::lock::Mutex;
 use crate::object::{Cached as _, Object, ResourceType, Scope};
 use crate::processor::Processor;
 use crate::queue::queue_in;
-use crate::reflector::{PROGRESS_DEADLINE, Recovery, Reflector, Wiring};
+use crate::reflector::{PROGRESS_DEADLINE, Recovery};
 use crate::settings::{InformerOptions, Selection};
 use crate::source::ListWatch;
 use crate::source::feed::{Feed, Transform, feed};
@@ -28,9 +28,17 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// Configures a [`SharedInformer`]; see [`SharedInformer::builder`].
 pub struct InformerBuilder<T> {
-    sources: Vec<(Scope, BoxedSource<T>)>,
+    sources: Sources<T>,
     transform: Option<Transform<T>>,
     settings: Settings,
+}
+
+/// The sources of an informer, without their types. They still need the transform of the objects.
+enum Sources<T> {
+    /// One for the whole resource.
+    Whole(Box<dyn FnOnce(Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send>),
+    /// One for each of these namespaces.
+    Namespaces(Vec<String>, BoxedNamespaceSource<T>),
 }
 
 /// The settings of an informer without its sources.
@@ -45,18 +53,25 @@ struct Settings {
     selection: Selection,
 }
 
-/// A source without its type, which still needs the transform of its objects.
-type BoxedSource<T> = Box<dyn FnOnce(Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send>;
+/// Makes the source of one namespace, without its type.
+type BoxedNamespaceSource<T> = Box<dyn Fn(&str, Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send + Sync>;
 
 impl<T: Object> InformerBuilder<T> {
-    pub(crate) fn new<L: ListWatch<T>>(sources: impl IntoIterator<Item = (Scope, L)>) -> Self {
-        let mut resource = None;
-        let sources = sources.into_iter().map(|(scope, source)| {
-            resource = resource.take().or_else(|| source.resource_type());
-            let source: BoxedSource<T> = Box::new(|transform| feed(source, transform, T::erase));
-            (scope, source)
-        });
-        let sources = sources.collect();
+    pub(super) fn whole(source: impl ListWatch<T>) -> Self {
+        let resource = source.resource_type();
+        Self::new(Sources::Whole(Box::new(|transform| feed(source, transform, T::erase))), resource)
+    }
+
+    pub(crate) fn in_namespaces<L: ListWatch<T>>(
+        namespaces: impl IntoIterator<Item = String>,
+        source: impl Fn(&str) -> L + Send + Sync + 'static,
+    ) -> Self {
+        let source: BoxedNamespaceSource<T> =
+            Box::new(move |namespace, transform| feed(source(namespace), transform, T::erase));
+        Self::new(Sources::Namespaces(namespaces.into_iter().collect(), source), None)
+    }
+
+    fn new(sources: Sources<T>, resource: Option<ResourceType>) -> Self {
         let settings = Settings {
             name: None,
             resource,
@@ -145,12 +160,24 @@ impl<T: Object> InformerBuilder<T> {
     /// Makes the informer. It is not started.
     pub fn build(self) -> SharedInformer<T> {
         let Self { sources, transform, settings } = self;
-        let sources = sources.into_iter().map(|(scope, source)| (scope, source(transform.clone()))).collect();
-        SharedInformer::of(build(sources, settings, type_name::<T>()))
+        let (sources, namespace_source) = match sources {
+            Sources::Whole(source) => (vec![(None, source(transform))], None),
+            Sources::Namespaces(namespaces, source) => {
+                let source: NamespaceSource = Arc::new(move |namespace: &str| source(namespace, transform.clone()));
+                let one = |namespace: String| (Some(namespace.as_str().into()), source(&namespace));
+                (namespaces.into_iter().map(one).collect(), Some(source))
+            }
+        };
+        SharedInformer::of(build(sources, namespace_source, settings, type_name::<T>()))
     }
 }
 
-fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, type_name: String) -> Held {
+fn build(
+    sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>,
+    namespace_source: Option<NamespaceSource>,
+    settings: Settings,
+    type_name: String,
+) -> Held {
     let Settings { name, resource, options, first_lists, recovery, figures, memory_factor, selection } = settings;
     let name = name.or_else(|| resource.as_ref().map(ToString::to_string)).unwrap_or(type_name);
     let seed = options.seed.unwrap_or_else(rand::random);
@@ -167,18 +194,18 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
     let writing = Arc::new(Writing::new(writer, Processor::new(resync_period)));
     let queue = queue_in(options.queue_order.unwrap_or_default());
     let (sink, changes) = Changes::boxed(queue, store.clone(), options.queue_bytes.unwrap_or(crate::apply::BYTES));
-    let relists: Vec<watch::Sender<u64>> = sources.iter().map(|_| watch::Sender::new(0)).collect();
+    let by_namespace = namespace_source.is_some();
     let deadline = options.progress_deadline.unwrap_or(PROGRESS_DEADLINE);
-    let questions = sources.iter().map(|(scope, source)| {
-        let (scope, source) = (scope.clone(), source.clone());
-        Questions { scope, source, deadline }
-    });
+    let questions = sources.into_iter().map(|(scope, source)| Questions { scope, source, deadline });
     let (outdated, waiters) = (Outdated::default(), Waiters::default());
     let core = Arc::new(Core {
         name,
         number: MADE.fetch_add(1, Ordering::Relaxed),
         resource,
-        selection,
+        scopes: Scopes::new(questions, selection, namespace_source),
+        by_namespace,
+        first_scopes: scopes.iter().cloned().collect(),
+        progress_deadline: deadline,
         store,
         sink,
         outdated: outdated.clone(),
@@ -186,24 +213,14 @@ fn build(sources: Vec<(Scope, Arc<dyn Feed<dyn Object>>)>, settings: Settings, t
         health: health.clone(),
         progress: progress.subscribe(),
         waiters: waiters.clone(),
-        questions: Mutex::new(questions.collect()),
-        relists,
         listed_for_latest: Mutex::new(None),
         resync_period,
         figures,
         on_stop: Mutex::new(None),
     });
-    let reflectors = sources.into_iter().enumerate().map(|(part, (scope, source))| {
-        let options = InformerOptions { seed: Some(seed.wrapping_add(part as u64)), ..options.clone() };
-        let sink = CoreSink { core: core.clone(), scope: scope.clone(), part };
-        let relist_requests = core.relists.get(part).map(watch::Sender::subscribe);
-        let (first_lists, recovery) = (first_lists.clone(), recovery.clone());
-        let wiring = Wiring { scope, relist_requests, first_lists, recovery };
-        Reflector::over(source, sink, &options).wired(wiring)
-    });
-    let reflectors = reflectors.collect();
+    let follower = Follower { core: core.clone(), options, seed, first_lists, recovery };
     let applier = Box::new(Applier::new(writing, scopes, outdated, (progress, waiters), health, memory_factor));
-    let lifecycle = Mutex::new(Lifecycle::New { reflectors, applier, changes, handlers: Vec::new() });
+    let lifecycle = Mutex::new(Lifecycle::New { follower, applier, changes, handlers: Vec::new() });
     let (cancel, ending) = (CancellationToken::new(), tokio::sync::Mutex::default());
     let (given_up, handles) = (CancellationToken::new(), AtomicUsize::new(0));
     Held::new(InformerShared { core, cancel, lifecycle, ending, given_up, handles })

@@ -1,4 +1,4 @@
-//! Lookups that distinguish an absent object from one that cannot be decoded.
+//! Lookups that distinguish an absent object from one that cannot be decoded, and from one that is not followed.
 
 use std::sync::Arc;
 
@@ -23,6 +23,9 @@ pub enum Lookup<T> {
         /// The last state that could be decoded, which is out of date.
         last_good: Option<Arc<T>>,
     },
+    /// The informer does not follow the namespace of the key, or its first list of that namespace is not in the cache
+    /// yet. The object may or may not exist.
+    OutOfScope,
 }
 
 impl<T> Lookup<T> {
@@ -30,7 +33,7 @@ impl<T> Lookup<T> {
     pub fn present(self) -> Option<Arc<T>> {
         match self {
             Self::Present(object) => Some(object),
-            Self::Absent | Self::Undecodable { .. } => None,
+            Self::Absent | Self::Undecodable { .. } | Self::OutOfScope => None,
         }
     }
 
@@ -41,7 +44,8 @@ impl<T> Lookup<T> {
 }
 
 impl<T: Object> SharedInformer<T> {
-    /// Looks a key up: the cache holds the object, or the object is absent, or it cannot be decoded.
+    /// Looks a key up: the cache holds the object, or the object is absent, or it cannot be decoded, or the informer does
+    /// not follow its namespace.
     ///
     /// ```
     /// use kube_informer::Lookup;
@@ -56,6 +60,7 @@ impl<T: Object> SharedInformer<T> {
     ///     Lookup::Present(map) => println!("{:?}", map.data),
     ///     Lookup::Absent => println!("it does not exist: creating it is right"),
     ///     Lookup::Undecodable { why, .. } => println!("it exists, but: {why}"),
+    ///     Lookup::OutOfScope => println!("the informer does not follow its namespace"),
     /// }
     /// # Ok(()) });
     /// ```
@@ -64,8 +69,14 @@ impl<T: Object> SharedInformer<T> {
         // The marks are read before the store. A mark is removed after the good state is in the store, so that one of
         // the two reads always finds the object.
         let marked = core.health.any_undecodable();
-        // The lock of a commit is held, so that the mark and the store are consistent.
-        let _no_commit = marked.then(|| core.writing.lock());
+        // The lock of a commit is held, so that the mark, the namespaces and the store are consistent.
+        let no_commit = (marked || core.by_namespace).then(|| core.writing.lock());
+        if core.by_namespace
+            && let (Some(state), Some(namespace)) = (&no_commit, key.namespace())
+            && !state.listed.contains(namespace)
+        {
+            return Lookup::OutOfScope;
+        }
         let why = if marked { core.health.undecodable(key) } else { None };
         match (why, self.store().get(key)) {
             (Some(why), last_good) => Lookup::Undecodable { why, last_good },

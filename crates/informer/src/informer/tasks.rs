@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Core, Ended};
 use crate::apply::{Applier, Changes};
-use crate::health::InformerError;
+use crate::health::{Contact, InformerError};
 use crate::object::{Object, Scope};
 use crate::queue::Delta;
 use crate::reflector::{ListReason, Phase, ReflectorError, Sink};
@@ -112,8 +112,7 @@ pub(super) async fn keep_time(core: Arc<Core>, resync_check: Option<Duration>, c
 pub(super) struct CoreSink {
     pub(super) core: Arc<Core>,
     pub(super) scope: Scope,
-    /// The number of the reflector among those of the informer.
-    pub(super) part: usize,
+    pub(super) contact: Contact,
 }
 
 impl Sink<dyn Object> for CoreSink {
@@ -136,7 +135,7 @@ impl Sink<dyn Object> for CoreSink {
     }
 
     fn contact(&mut self, bytes: u64) {
-        self.core.health.contact(self.part, bytes);
+        self.contact.record(bytes);
     }
 
     fn listing(&mut self, reason: ListReason) {

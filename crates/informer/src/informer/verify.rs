@@ -145,14 +145,14 @@ pub(super) async fn verify(informer: &InformerShared) -> Result<Vec<Difference>,
 
 /// Returns the current version of the API server; `None` if the API server does not return one.
 pub(super) async fn newest_version(informer: &InformerShared) -> Option<ResourceVersion> {
-    let questions = informer.core.questions.lock().first().cloned()?;
+    let questions = informer.core.scopes.first_question()?;
     questions.newest_version().await.ok().flatten()
 }
 
 /// Returns true once the cache has the current version of the API server. Returns false if the informer must list
 /// again: the cache does not reach the version, or the version is unknown.
 pub(super) async fn is_up_to_date(informer: &InformerShared) -> bool {
-    let all = informer.core.questions.lock().clone();
+    let all = informer.core.scopes.questions();
     // A list may lack an object whose key could not be decoded, whatever its version is.
     if informer.core.health().parts.iter().any(|part| part.inconclusive) && may_list(informer) {
         return false;
@@ -211,7 +211,7 @@ async fn within<R>(limit: Duration, wait: impl Future<Output = R>) -> Option<R> 
 
 async fn differences(informer: &InformerShared) -> Result<Vec<Difference>, VerifyError> {
     let mut differences = Vec::new();
-    let all = informer.core.questions.lock().clone();
+    let all = informer.core.scopes.questions();
     if informer.is_stopped() {
         return Err(VerifyError::Stopped(informer.core.name.clone()));
     }

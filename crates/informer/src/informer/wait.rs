@@ -85,13 +85,7 @@ impl InformerShared {
     }
 
     pub(super) fn relist(self: &Arc<Self>) -> Wait<'static, ()> {
-        let mut request = 0;
-        for requests in &self.core.relists {
-            requests.send_modify(|requests| {
-                *requests += 1;
-                request = request.max(*requests);
-            });
-        }
+        let request = self.core.scopes.relist();
         let (shared, seen) = (self.clone(), self.clone());
         let wait = async move { shared.reach(|progress| (progress.relists >= request).then_some(())).await };
         Wait::new(wait, move || seen.sight())

@@ -35,7 +35,7 @@ pub enum Event<T: ?Sized> {
     },
     /// A resync: the object has not changed. Only handlers that asked for resyncs receive it.
     Resynced(Arc<T>),
-    /// An object was deleted.
+    /// An object was deleted, or left the scope of the informer ([`Deleted::OutOfScope`]).
     Deleted(Deleted<T>),
 }
 
@@ -49,6 +49,8 @@ pub enum BatchReason {
     Relist,
     /// All objects of a resync.
     Resync,
+    /// All objects of the namespaces that the informer does not follow any more.
+    ScopeChange,
     /// All changes that waited.
     Live,
 }
@@ -82,6 +84,7 @@ impl Event<dyn Object> {
             Self::Resynced(object) => Event::Resynced(T::typed(object)),
             Self::Deleted(Deleted::Final(object)) => Event::Deleted(Deleted::Final(T::typed(object))),
             Self::Deleted(Deleted::Unknown(object)) => Event::Deleted(Deleted::Unknown(T::typed(object))),
+            Self::Deleted(Deleted::OutOfScope(object)) => Event::Deleted(Deleted::OutOfScope(T::typed(object))),
         }
     }
 }

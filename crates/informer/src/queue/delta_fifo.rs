@@ -363,7 +363,8 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         }
     }
 
-    /// Removes the waiting changes of a scope, because the API server was restored and they belong to its old history.
+    /// Removes the waiting changes of a scope: the API server was restored and they belong to its old history, or the
+    /// scope is not followed any more.
     fn forget(&mut self, scope: &Scope) {
         for place in std::mem::take(&mut self.order) {
             match place {
@@ -451,6 +452,14 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for DeltaFifo<T> {
             Delta::Restarted { scope } => {
                 self.forget(&scope);
                 self.mark(Work::Deltas(vec![Delta::Restarted { scope }]));
+            }
+            Delta::ScopeChanged(change) => {
+                for scope in &change.left {
+                    self.forget(scope);
+                    // The rest of a list that was cut off never arrives.
+                    self.open_lists.remove(scope);
+                }
+                self.mark(Work::Deltas(vec![Delta::ScopeChanged(change)]));
             }
             Delta::Undecodable(bad) => self.mark_unread(bad),
             bookmark @ Delta::Bookmark { .. } => self.mark(Work::Deltas(vec![bookmark])),

@@ -186,18 +186,6 @@ impl Selection {
         excluded.map(|term| format!("its fields do not match {term:?}"))
     }
 
-    /// Returns one selection for each namespace, or one for all.
-    #[cfg(feature = "kube")]
-    pub(crate) fn split(&self) -> Vec<Self> {
-        match self.namespaces.as_deref() {
-            None | Some([]) => vec![self.clone()],
-            Some(namespaces) => {
-                let one = |namespace: &String| Self { namespaces: Some(vec![namespace.clone()]), ..self.clone() };
-                namespaces.iter().map(one).collect()
-            }
-        }
-    }
-
     /// Returns the single namespace of the selection; `None` for all.
     #[cfg(feature = "kube")]
     pub(crate) fn one_namespace(&self) -> Result<Option<&str>, SelectionError> {
@@ -209,9 +197,10 @@ impl Selection {
     }
 }
 
-fn is_namespace(text: &str) -> bool {
+/// Returns true for a valid name of a namespace.
+pub(crate) fn is_namespace(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    text.len() <= 63 && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+    !text.is_empty() && text.len() <= 63 && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 /// Returns true for terms with `=`, `==` or `!=`, each after a field name and before any value.

@@ -96,6 +96,13 @@ impl<T: Decode> KubeSource<T> {
         Ok(self)
     }
 
+    /// Restricts the source to a selection, but with this namespace in place of its namespaces; `None` means all.
+    pub(crate) fn in_namespace(mut self, selection: Selection, namespace: Option<&str>) -> Self {
+        self.namespace = namespace.map(ToOwned::to_owned);
+        self.selection = Selection { namespaces: namespace.map(|namespace| vec![namespace.to_owned()]), ..selection };
+        self
+    }
+
     /// Takes the object limit from these options. The informer uses all other options.
     #[must_use]
     pub fn options(mut self, options: &InformerOptions) -> Self {
@@ -105,9 +112,13 @@ impl<T: Decode> KubeSource<T> {
 
     /// Requests only metadata from the API server. The type must need no more, such as `PartialObjectMeta`.
     #[must_use]
-    pub fn metadata_only(mut self) -> Self {
-        self.metadata_only = true;
-        self
+    pub fn metadata_only(self) -> Self {
+        self.restricted(true)
+    }
+
+    /// Sets whether only metadata is requested.
+    pub(crate) fn restricted(self, metadata_only: bool) -> Self {
+        Self { metadata_only, ..self }
     }
 
     fn uri(&self, query: &[(&str, Cow<'_, str>)]) -> String {

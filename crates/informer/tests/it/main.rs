@@ -42,6 +42,7 @@ mod requests;
 mod resync;
 mod revision;
 mod saw;
+mod scopes;
 mod script;
 mod stopping;
 mod store;

@@ -152,6 +152,7 @@ async fn a_lookup_always_distinguishes_an_undecodable_object_from_an_absent_one(
         match informer.lookup(key) {
             Lookup::Present(_) => "present",
             Lookup::Absent => "absent",
+            Lookup::OutOfScope => "out of scope",
             Lookup::Undecodable { last_good: Some(_), .. } => "undecodable, an old state is known",
             Lookup::Undecodable { last_good: None, .. } => "undecodable",
         }

@@ -553,6 +553,7 @@ pub(crate) fn describe(delta: &Delta<Thing>) -> String {
         Delta::Bookmark { version, .. } => format!("bookmark {version}"),
         Delta::Resync => "resync".to_owned(),
         Delta::Restarted { .. } => "restarted".to_owned(),
+        Delta::ScopeChanged(change) => format!("scope change {}", change.number),
     }
 }
 
@@ -577,6 +578,7 @@ fn describe_step(delta: &KeyDelta<Thing>) -> String {
         KeyDelta::Sync(_) => "sync",
         KeyDelta::Deleted(Deleted::Final(_)) => "deleted",
         KeyDelta::Deleted(Deleted::Unknown(_)) => "tombstone",
+        KeyDelta::Deleted(Deleted::OutOfScope(_)) => "out of scope",
     };
     format!("{what} {}", text(delta.object()))
 }
@@ -693,6 +695,7 @@ fn describe_event(event: &Event<Thing>) -> String {
         Event::Updated { old, new } => format!("update {} to {}", version(old), version(new)),
         Event::Resynced(object) => format!("resync {}", version(object)),
         Event::Deleted(gone) if gone.is_final() => format!("delete {}", version(gone.object())),
+        Event::Deleted(gone) if gone.is_out_of_scope() => format!("delete {} (out of scope)", version(gone.object())),
         Event::Deleted(gone) => format!("delete {} (tombstone)", version(gone.object())),
     }
 }

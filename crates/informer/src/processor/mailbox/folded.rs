@@ -136,7 +136,7 @@ fn fold(first: Event<dyn Object>, second: Event<dyn Object>) -> Folding {
         (first @ Gone(_), second @ (Added { .. } | Updated { .. })) => Folding::Both(first, second),
         (Gone(first), Gone(second)) => Folding::One(Gone(match first {
             Deleted::Final(_) => first,
-            Deleted::Unknown(_) => second,
+            Deleted::Unknown(_) | Deleted::OutOfScope(_) => second,
         })),
         (gone @ Gone(_), Resynced(_)) => Folding::One(gone),
     }
