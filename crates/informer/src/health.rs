@@ -199,9 +199,20 @@ impl Health {
         })
     }
 
-    /// Returns true if the first list is in the cache and every reflector watches.
+    /// Returns true if the first list is in the cache and every reflector watches, or waits for an optional resource.
     pub fn is_watching(&self) -> bool {
-        self.synced && !self.stopped && self.parts.iter().all(|part| part.phase == Phase::Watching)
+        let works = |part: &PartHealth| matches!(part.phase, Phase::Watching | Phase::Absent { .. });
+        self.synced && !self.stopped && self.parts.iter().all(works)
+    }
+
+    /// Returns since when the API server does not serve the resource of this informer, which is
+    /// [optional](crate::InformerOptions::optional); `None` if it does, or if that is unknown.
+    pub fn absent_since(&self) -> Option<Instant> {
+        let since = self.parts.iter().map(|part| match part.phase {
+            Phase::Absent { since } => Some(since),
+            _ => None,
+        });
+        since.collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 }
 

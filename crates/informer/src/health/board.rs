@@ -211,6 +211,7 @@ impl HealthBoard {
 
     pub(crate) fn phase(&self, scope: &Scope, phase: Phase) {
         let watching = phase == Phase::Watching;
+        let works = watching || matches!(phase, Phase::Absent { .. });
         if let Some(metrics) = self.metrics().filter(|_| watching) {
             metrics.watching();
         }
@@ -220,7 +221,7 @@ impl HealthBoard {
             let stopped = health.stopped;
             if let Some(part) = health.parts.iter_mut().find(|part| part.scope == *scope && !stopped) {
                 part.phase = phase;
-                if watching {
+                if works {
                     part.last_error = None; // The reflector works again.
                 }
             }

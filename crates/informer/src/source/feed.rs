@@ -19,6 +19,8 @@ pub(crate) trait Feed<T: ?Sized>: Send + Sync {
     fn watch(&self, options: WatchOptions) -> BoxFuture<'_, Result<WatchStream<Arc<T>>, SourceError>>;
     fn list_identities(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream<Identity>, SourceError>>;
     fn newest_version(&self) -> BoxFuture<'_, Result<Option<ResourceVersion>, SourceError>>;
+    fn is_served(&self) -> BoxFuture<'_, Result<bool, SourceError>>;
+    fn until_defined(&self) -> BoxFuture<'_, Result<(), SourceError>>;
     fn supports_streaming_lists(&self) -> bool;
 }
 
@@ -84,6 +86,14 @@ impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for TransformedSour
 
     fn newest_version(&self) -> BoxFuture<'_, Result<Option<ResourceVersion>, SourceError>> {
         Box::pin(self.source.newest_version())
+    }
+
+    fn is_served(&self) -> BoxFuture<'_, Result<bool, SourceError>> {
+        Box::pin(self.source.is_served())
+    }
+
+    fn until_defined(&self) -> BoxFuture<'_, Result<(), SourceError>> {
+        Box::pin(self.source.until_defined())
     }
 
     fn supports_streaming_lists(&self) -> bool {
