@@ -130,7 +130,7 @@ pub(crate) enum Ended {
 }
 
 enum Lifecycle {
-    New { follower: Follower, applier: Box<Applier>, changes: Changes<dyn Object>, handlers: Vec<PendingHandler> },
+    New { follower: Box<Follower>, applier: Box<Applier>, changes: Changes<dyn Object>, handlers: Vec<PendingHandler> },
     Running { tasks: JoinSet<()>, runtime: Handle },
     Stopped,
 }

@@ -36,7 +36,7 @@ pub struct InformerBuilder<T> {
 /// The sources of an informer, without their types. They still need the transform of the objects.
 enum Sources<T> {
     /// One for the whole resource.
-    Whole(Box<dyn FnOnce(Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send>),
+    Whole(BoxedSource<T>),
     /// One for each of these namespaces.
     Namespaces(Vec<String>, BoxedNamespaceSource<T>),
 }
@@ -52,6 +52,9 @@ struct Settings {
     memory_factor: f64,
     selection: Selection,
 }
+
+/// A source without its type, which still needs the transform of its objects.
+type BoxedSource<T> = Box<dyn FnOnce(Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send>;
 
 /// Makes the source of one namespace, without its type.
 type BoxedNamespaceSource<T> = Box<dyn Fn(&str, Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send + Sync>;
@@ -218,7 +221,7 @@ fn build(
         figures,
         on_stop: Mutex::new(None),
     });
-    let follower = Follower { core: core.clone(), options, seed, first_lists, recovery };
+    let follower = Box::new(Follower { core: core.clone(), options, seed, first_lists, recovery });
     let applier = Box::new(Applier::new(writing, scopes, outdated, (progress, waiters), health, memory_factor));
     let lifecycle = Mutex::new(Lifecycle::New { follower, applier, changes, handlers: Vec::new() });
     let (cancel, ending) = (CancellationToken::new(), tokio::sync::Mutex::default());
