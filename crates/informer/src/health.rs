@@ -19,7 +19,7 @@ pub use self::error::InformerError;
 pub(crate) use self::metrics::Metrics;
 pub use self::probe::{AnyProbe, ElectionHealth, Problem};
 pub use self::work::{AnyQueue, FailingItem, QueueHealth, WorkTimes};
-use crate::object::{ObjectKey, Scope};
+use crate::object::{ObjectKey, ResourceVersion, Scope};
 use crate::reflector::{ListReason, Phase, ReflectorError};
 
 /// The health of an informer: whether it is live, ready and fresh, and why not.
@@ -92,12 +92,18 @@ pub struct HandlerHealth {
     pub synced: bool,
 }
 
-/// Why an object could not be decoded. Displays the error.
+/// An object that could not be decoded. Displays the error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Undecodable {
-    /// The error.
+    /// The error. It names the field, and has no value of a field.
     pub error: String,
+    /// The uid, if it could be decoded.
+    pub uid: Option<String>,
+    /// The version, if it could be decoded.
+    pub version: Option<ResourceVersion>,
+    /// The generation, if the object has one that could be decoded.
+    pub generation: Option<i64>,
     /// The uids of its owners; `None` if they could not be decoded either.
     pub owners: Option<Vec<String>>,
 }

@@ -3,6 +3,7 @@
 mod any;
 mod builder;
 mod error;
+mod invalid;
 mod lookup;
 mod registration;
 mod scopes;
@@ -28,6 +29,7 @@ use tracing::{Instrument as _, Span, info, info_span};
 pub use self::any::{AnyEvent, AnyInformer, EventKind};
 pub use self::builder::InformerBuilder;
 pub use self::error::{StartError, StillRunning, VerifyError, WaitError};
+pub use self::invalid::{InvalidChange, InvalidChanges};
 pub use self::lookup::Lookup;
 pub use self::registration::Registration;
 use self::scopes::{Follower, Scopes};

@@ -73,8 +73,9 @@ pub use health::{
     PartHealth, Problem, QueueHealth, RecentFailure, Undecodable, WorkTimes,
 };
 pub use informer::{
-    AnyEvent, AnyInformer, Difference, EventKind, InformerBuilder, Lookup, NamespaceGuard, NamespaceState,
-    Registration, ScopeError, SharedInformer, StartError, StillRunning, VerifyError, Wait, WaitError,
+    AnyEvent, AnyInformer, Difference, EventKind, InformerBuilder, InvalidChange, InvalidChanges, Lookup,
+    NamespaceGuard, NamespaceState, Registration, ScopeError, SharedInformer, StartError, StillRunning, VerifyError,
+    Wait, WaitError,
 };
 pub use lister::{Lister, NamespaceLister};
 pub use object::{

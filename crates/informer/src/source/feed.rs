@@ -105,7 +105,7 @@ impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for TransformedSour
 fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
     let Decoded::Object(object) = item else { return item };
     let before = Identity::of(&object);
-    let mut owners = Vec::new();
+    let (mut owners, generation) = (Vec::new(), object.generation());
     object.each_owner(&mut |owner| owners.push(owner.uid.to_owned()));
     // A panic leaves no broken state behind: the function owned the object, which is dropped.
     let outcome = catch_unwind(AssertUnwindSafe(|| transform(object)))
@@ -118,6 +118,8 @@ fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
         Ok(object) => Decoded::Object(object),
         Err(message) => Decoded::Bad(BadObject {
             version: before.id().known_version(),
+            uid: Some(before.uid.clone()).filter(|uid| !uid.is_empty()),
+            generation,
             key: Some(before.key),
             owners: Some(owners),
             error: DecodeError::Transform(message),

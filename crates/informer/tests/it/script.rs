@@ -78,12 +78,7 @@ pub(crate) fn text(thing: &Thing) -> String {
 pub(crate) fn bad(text: &str) -> BadObject {
     let (key, version) = text.split_once('@').unwrap_or((text, ""));
     let version = Some(version).filter(|version| !version.is_empty()).map(ResourceVersion::from);
-    BadObject {
-        key: key.parse().ok(),
-        version,
-        owners: None,
-        error: DecodeError::Shape("undecodable by the test".into()),
-    }
+    BadObject { key: key.parse().ok(), version, ..BadObject::new(DecodeError::Shape("undecodable by the test".into())) }
 }
 
 /// A step of a scripted watch. The watch ends after its last step.
