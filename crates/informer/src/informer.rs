@@ -36,13 +36,13 @@ use self::tasks::{apply_all, keep_time, supervised};
 pub use self::verify::Difference;
 pub use self::wait::Wait;
 use crate::apply::{Applier, Changes, ChangesSink, Outdated, StoreProgress, Waiters, Writing};
-use crate::health::{HandlerHealth, Health, HealthBoard, HealthChanges, InformerError};
+use crate::health::{HandlerHealth, Health, HealthBoard, HealthChanges, InformerError, LingeringHealth};
 use crate::lister::Lister;
 use crate::lock::Mutex;
 use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion, Scope};
 use crate::processor::Listener;
 use crate::source::ListWatch;
-use crate::store::Store;
+use crate::store::{Lingering, Store};
 
 /// A cache of one resource that follows the API server, and calls any number of handlers with every change.
 ///
@@ -200,6 +200,13 @@ impl<T: Object> SharedInformer<T> {
     /// Returns a lister, which reads the cache by namespace and labels.
     pub fn lister(&self) -> Lister<T> {
         Lister::new(self.store())
+    }
+
+    /// Returns a reader of the objects that were deleted a short time ago; see [`InformerOptions::linger`].
+    ///
+    /// [`InformerOptions::linger`]: crate::InformerOptions::linger
+    pub fn lingering(&self) -> Lingering<T> {
+        Lingering::new(self.store())
     }
 
     /// Waits until the first list is in the cache. [`Wait::within`] sets a limit.
@@ -467,7 +474,9 @@ impl Core {
     fn health(&self) -> Health {
         // One after another, so that no lock is held while the next one is taken or the representation is called.
         let (handlers, figures) = (self.handlers(), (self.figures)());
-        Health { objects: self.store.len(), queued: self.sink.len(), handlers, figures, ..self.health.health() }
+        let lingering = self.store.lingering_counts().map(LingeringHealth::from);
+        let (objects, queued) = (self.store.len(), self.sink.len());
+        Health { objects, lingering, queued, handlers, figures, ..self.health.health() }
     }
 
     /// Returns the health of every handler.

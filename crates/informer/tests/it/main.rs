@@ -23,6 +23,7 @@ mod full_speed;
 mod handlers;
 mod hostile;
 mod lifecycle;
+mod lingering;
 mod log_lines;
 mod long_lists;
 mod marks;

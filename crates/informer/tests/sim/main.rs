@@ -13,6 +13,7 @@
 
 mod acts;
 mod faults;
+mod lingering;
 mod log;
 mod members;
 #[path = "../oracle/mod.rs"]

@@ -13,6 +13,7 @@ use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::lingering::Departed;
 use crate::members::Member;
 use crate::oracle::{SharedWitness, Truth};
 use crate::plan::{NAMESPACES, Plan};
@@ -41,6 +42,8 @@ pub(crate) struct World<T: Subject> {
     pub(crate) restored: bool,
     /// True unless the server was restored to an older state, or a fault made it look like that.
     pub(crate) honest: bool,
+    /// Checks the lingering objects, if deleted objects linger.
+    departed: Option<Departed>,
     writes: u64,
     heartbeats: u64,
 }
@@ -53,8 +56,10 @@ impl<T: Subject> World<T> {
             .build();
         let informer = new_informer(&factory, &plan);
         let rhythm = Rhythm::of(&informer, &plan.server);
+        let departed = plan.lingers.then(Departed::new);
         let mut world = Self {
             random,
+            departed,
             plan,
             saved: None,
             factory,
@@ -113,6 +118,9 @@ impl<T: Subject> World<T> {
     /// Checks what must be true at any time.
     fn check(&mut self) {
         self.check_members();
+        if let Some(departed) = &mut self.departed {
+            departed.check(&self.informer);
+        }
         self.rhythm.look(self.informer.health().is_ready(), &self.plan.server, self.plan.page_size);
         let health = self.informer.health();
         assert!(!health.stopped, "the informer has stopped: {health:#?}");
@@ -284,6 +292,7 @@ impl<T: Subject> World<T> {
         self.by_label = None;
         self.informer = new_informer(&self.factory, &self.plan);
         self.rhythm = Rhythm::of(&self.informer, &self.plan.server);
+        self.departed = self.plan.lingers.then(Departed::new);
         self.began = Instant::now();
         self.add_member();
     }
@@ -393,6 +402,9 @@ impl<T: Subject> World<T> {
     /// Stops everything, and returns the report.
     pub(crate) async fn end(self) -> Report {
         let compared = self.informer.store().len() as u64;
+        if let Some(departed) = self.departed {
+            departed.end(&self.informer).await;
+        }
         self.informer.stop().await;
         let mut trace = std::hash::DefaultHasher::new();
         for witness in &self.witnesses {
