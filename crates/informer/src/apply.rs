@@ -163,7 +163,11 @@ impl Applier {
                 self.decodable((&key).into());
                 self.parts.saw(key.namespace(), version);
             }
-            Work::Listed(mark) => self.listed(&mark),
+            Work::Listed(mark) => {
+                self.listed(&mark);
+                // The batches before this one have put the objects of the list into the store.
+                self.writing.lock().listed.add(mark.scope.as_ref());
+            }
             Work::Resynced => {} // A resync of an informer does not go through its queue.
         }
         if settled {
@@ -223,7 +227,7 @@ impl Applier {
         // No list would ever remove an object of a namespace that is not selected.
         let Some(listed) = self.parts.is_listed(id.key.namespace()) else { return };
         self.parts.saw(id.key.namespace(), id.known_version());
-        let (initial, reuse) = (!listed, !self.outdated.remove(id.key));
+        let (initial, reuse) = (!listed && self.is_beginning(), !self.outdated.remove(id.key));
         self.decodable(id.key);
         let (known, slot) = self.known(id.key, prepared);
         if !is_news(&object, known.as_ref(), reuse) {
@@ -236,6 +240,11 @@ impl Applier {
             Some(old) => Event::Updated { old, new: object },
             None => Event::Added { object, initial },
         });
+    }
+
+    /// Returns true before the first sync. The list of a namespace that is added later is not an initial state.
+    fn is_beginning(&self) -> bool {
+        !self.progress.borrow().synced
     }
 
     /// Computes the index values of an object, for the event with this number.
@@ -333,8 +342,9 @@ impl Applier {
         if mark.scope.is_some() {
             list.objects.retain(|object| in_scope(&mark.scope, object.id().key));
         }
-        let Some(initial) = self.parts.begin_list(&mark) else { return Applied::default() };
-        let reason = if initial { BatchReason::FirstList } else { BatchReason::Relist };
+        let Some(is_first) = self.parts.begin_list(&mark) else { return Applied::default() };
+        let reason = if is_first { BatchReason::FirstList } else { BatchReason::Relist };
+        let initial = is_first && self.is_beginning();
         self.decodable_in(&list);
         // After the good states: a list may hold a good state of an object and a later one that cannot be decoded.
         list.undecodable.iter().cloned().for_each(|bad| self.unread(bad));

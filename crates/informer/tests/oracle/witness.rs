@@ -137,7 +137,11 @@ impl Witness {
                 let known = self.known.get(&key);
                 ensure(known == Some(&now), || format!("a resync of another state than {known:?}"))
             }
-            Event::Deleted(_) => {
+            Event::Deleted(gone) => {
+                if gone.is_out_of_scope() {
+                    // If its namespace is followed again, the first list may be older.
+                    self.highest.remove(&key);
+                }
                 let known = self.known.remove(&key);
                 ensure(known.is_some(), || "a delete of an unknown object".to_owned())
             }

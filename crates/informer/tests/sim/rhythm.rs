@@ -40,6 +40,11 @@ impl Rhythm {
         }
     }
 
+    /// Forgets the rhythm: new watches follow other namespaces.
+    pub(crate) fn forget(&mut self) {
+        *self = Self { began: self.began, synced_by_stream: Some(false), heard: false };
+    }
+
     pub(crate) fn sample(health: &Health) -> Sample {
         let contacts = health.parts.iter().map(|part| part.last_contact).collect();
         (health.counts.watches, health.counts.lists.values().sum(), contacts)

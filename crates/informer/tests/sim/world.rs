@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use kube_embedded_apiserver::{History, Saved};
 use kube_informer::{
-    Index, KeyRef, ListReason, ObjectKey, ResourceVersion, Selection, SharedInformer, SharedInformerFactory, WaitError,
+    Index, KeyRef, ListReason, NamespaceState, ObjectKey, ResourceVersion, SharedInformer, SharedInformerFactory,
+    WaitError,
 };
 use rand::RngExt as _;
 use rand::rngs::StdRng;
@@ -107,7 +108,8 @@ impl<T: Subject> World<T> {
                 949..955 => self.saved = Some(self.plan.server.save()),
                 955..965 => self.relist().await,
                 965..970 => self.verify().await,
-                970..985 => self.write_and_wait().await,
+                970..982 => self.write_and_wait().await,
+                982..985 if !self.plan.namespaces.is_empty() => self.change_namespaces().await,
                 985..1000 => self.write_at_resync().await,
                 _ => self.pause().await,
             }
@@ -374,6 +376,31 @@ impl<T: Subject> World<T> {
         }
     }
 
+    /// Follows other namespaces, and sometimes waits until the cache holds exactly their objects.
+    async fn change_namespaces(&mut self) {
+        let mut namespaces: Vec<_> = NAMESPACES.into_iter().filter(|_| self.random.random_bool(0.5)).collect();
+        if namespaces.is_empty() {
+            namespaces.push("b");
+        }
+        log::note(|| format!("follows {namespaces:?} instead of {:?}", self.plan.namespaces));
+        self.plan.namespaces = namespaces;
+        self.rhythm.forget();
+        let change = self.informer.set_namespaces(&self.plan.namespaces).unwrap();
+        if self.random.random_bool(0.5) {
+            return;
+        }
+        let outcome = change.within(Duration::from_secs(self.random.random_range(1..60))).await;
+        log::note(|| format!("the change was waited for: {outcome:?}"));
+        if outcome.is_ok() {
+            let cache = self.informer.store().snapshot();
+            let left =
+                cache.iter().find(|object| !self.plan.namespaces.contains(&object.id().key.namespace().unwrap()));
+            assert!(left.is_none(), "an object of another namespace is left");
+            let has_state = |name: &&str| self.informer.namespace_state(name) == NamespaceState::Listed;
+            assert!(self.plan.namespaces.iter().all(has_state), "a namespace is not listed");
+        }
+    }
+
     /// Writes at the time of a resync.
     async fn write_at_resync(&mut self) {
         let Some(period) = self.plan.resync_period else { return };
@@ -428,9 +455,10 @@ impl<T: Subject> World<T> {
 }
 
 fn new_informer<T: Subject>(factory: &SharedInformerFactory, plan: &Plan) -> SharedInformer<T> {
-    let mut request = T::request();
+    // The namespaces may have changed since the factory was made.
+    let mut selection = plan.selection();
     if let Some(label) = plan.label {
-        request = request.select(Selection::new().labels(format!("l={label}")).unwrap());
+        selection = selection.labels(format!("l={label}")).unwrap();
     }
-    factory.informer_with(request).unwrap()
+    factory.informer_with(T::request().select(selection)).unwrap()
 }
