@@ -2,6 +2,7 @@
 
 mod any;
 mod builder;
+mod consumer;
 mod error;
 mod lookup;
 mod registration;
@@ -27,6 +28,7 @@ use tracing::{Instrument as _, Span, info, info_span};
 
 pub use self::any::{AnyEvent, AnyInformer, EventKind};
 pub use self::builder::InformerBuilder;
+pub use self::consumer::{Consumer, ConsumerHandle};
 pub use self::error::{StartError, StillRunning, VerifyError, WaitError};
 pub use self::lookup::Lookup;
 pub use self::registration::Registration;

@@ -37,6 +37,7 @@
 //! |---|---|
 //! | make informers, and share them | [`SharedInformerFactory`], [`client()`], [`InformerRequest`], [`Selection`], [`InformerOptions`] |
 //! | receive changes | [`SharedInformer::on_event`], [`EventHandler`] (with the guarantees), [`AsyncEventHandler`], [`EventStream`], [`Event`] |
+//! | build one state from several kinds | [`Consumer`] |
 //! | read objects | [`Store`], [`Snapshot`], [`Lister`], [`Index`], [`Selector`], [`Lookup`], [`Lingering`] |
 //! | wait | [`SharedInformer::synced`], [`wait_for`](SharedInformer::wait_for), [`saw`](SharedInformer::saw), [`wait_for_latest`](SharedInformer::wait_for_latest), [`Wait`], [`Store::changed_since`] |
 //! | choose what is kept of each object | a type: `Pod`, [`View`], [`Compact`], [`Metadata`], [`Identity`]; your own with [`Object`] and [`Decode`] |
@@ -73,8 +74,8 @@ pub use health::{
     LingeringHealth, PartHealth, Problem, QueueHealth, RecentFailure, Undecodable, WorkTimes,
 };
 pub use informer::{
-    AnyEvent, AnyInformer, Difference, EventKind, InformerBuilder, Lookup, NamespaceState, Registration, ScopeError,
-    SharedInformer, StartError, StillRunning, VerifyError, Wait, WaitError,
+    AnyEvent, AnyInformer, Consumer, ConsumerHandle, Difference, EventKind, InformerBuilder, Lookup, NamespaceState,
+    Registration, ScopeError, SharedInformer, StartError, StillRunning, VerifyError, Wait, WaitError,
 };
 pub use lister::{Lister, NamespaceLister};
 pub use object::{

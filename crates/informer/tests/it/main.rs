@@ -11,6 +11,7 @@ mod backoff;
 mod batches;
 mod bounds;
 mod changes;
+mod consumers;
 mod defects;
 mod delta_fifo;
 mod edges;

@@ -1,4 +1,4 @@
-//! Whatever leaves the cache lingers for a minute.
+//! Each object that is deleted lingers for a minute.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// How long deleted objects linger.
 pub(crate) const LINGERS: Duration = Duration::from_secs(60);
 
-/// The uids in the cache when it was last checked.
+/// The uids in the cache when it was last checked, while no namespace is given up.
 pub(crate) struct Departed {
     at: Instant,
     uids: BTreeSet<String>,
@@ -31,10 +31,10 @@ impl Departed {
             }
         }
     }
+}
 
-    /// Waits until nothing lingers any more. Nothing else happens meanwhile.
-    pub(crate) async fn end<T: Object>(self, informer: &SharedInformer<T>) {
-        tokio::time::sleep(LINGERS + Duration::from_secs(1)).await;
-        assert_eq!(informer.lingering().len(), 0, "objects linger for too long");
-    }
+/// Waits until nothing lingers any more. Nothing else happens meanwhile.
+pub(crate) async fn end<T: Object>(informer: &SharedInformer<T>) {
+    tokio::time::sleep(LINGERS + Duration::from_secs(1)).await;
+    assert_eq!(informer.lingering().len(), 0, "objects linger for too long");
 }

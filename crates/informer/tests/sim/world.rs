@@ -20,7 +20,7 @@ use crate::oracle::{SharedWitness, Truth};
 use crate::plan::{NAMESPACES, Plan};
 use crate::rhythm::Rhythm;
 use crate::subject::Subject;
-use crate::{Report, faults, log};
+use crate::{Report, faults, lingering, log};
 
 pub(crate) const RESOURCE: &str = "configmaps";
 /// The informer notices a restored server within this time, whatever the state of its connection.
@@ -385,6 +385,7 @@ impl<T: Subject> World<T> {
         log::note(|| format!("follows {namespaces:?} instead of {:?}", self.plan.namespaces));
         self.plan.namespaces = namespaces;
         self.rhythm.forget();
+        self.departed = None; // Objects leave the cache that are not deleted, until the change is applied.
         let change = self.informer.set_namespaces(&self.plan.namespaces).unwrap();
         if self.random.random_bool(0.5) {
             return;
@@ -392,6 +393,7 @@ impl<T: Subject> World<T> {
         let outcome = change.within(Duration::from_secs(self.random.random_range(1..60))).await;
         log::note(|| format!("the change was waited for: {outcome:?}"));
         if outcome.is_ok() {
+            self.departed = self.plan.lingers.then(Departed::new);
             let cache = self.informer.store().snapshot();
             let left =
                 cache.iter().find(|object| !self.plan.namespaces.contains(&object.id().key.namespace().unwrap()));
@@ -429,8 +431,8 @@ impl<T: Subject> World<T> {
     /// Stops everything, and returns the report.
     pub(crate) async fn end(self) -> Report {
         let compared = self.informer.store().len() as u64;
-        if let Some(departed) = self.departed {
-            departed.end(&self.informer).await;
+        if self.plan.lingers {
+            lingering::end(&self.informer).await;
         }
         self.informer.stop().await;
         let mut trace = std::hash::DefaultHasher::new();
