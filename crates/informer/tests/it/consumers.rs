@@ -314,3 +314,34 @@ async fn a_consumer_whose_informer_stops_before_its_first_list_is_not_synced() {
     assert!(!within("the end", synced).await);
     assert_eq!(calls.take(), ["rooms FirstList 1"]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_that_wait_for_their_turn_are_not_delivered_after_the_removal() {
+    on_the_real_clock(async {
+        let (feed, events) = live();
+        let things = TestInformer::start(Script::new().list("10", []).watch([events]));
+        let (feed_rooms, rooms) = Rooms::informer(None, QueueOrder::Ordered);
+        rooms.start().unwrap();
+        let (calls, (release, released)) = (Calls::default(), channel::<()>());
+        let consumer = Consumer::new(calls.clone())
+            .on(&things.informer, move |calls, events, reason| {
+                calls.things(events, reason);
+                let _ = tokio::task::block_in_place(|| released.recv());
+            })
+            .on(&rooms, Calls::rooms)
+            .start();
+        assert!(within("the consumer", consumer.synced()).await);
+        feed.send(added("web/a@11")).unwrap();
+        calls.reaches(1).await;
+        feed_rooms.add("hall", 11);
+        within("the room", rooms.wait_for_version(&11_u64.into())).await.unwrap();
+        let mut removal = std::pin::pin!(consumer.handlers()[1].remove(RemoveMode::Discard));
+        assert!(futures_util::poll!(&mut removal).is_pending(), "the room waits for its turn");
+        release.send(()).unwrap();
+        removal.await.unwrap();
+        assert_eq!(calls.take(), ["things Live 1"]);
+        rooms.stop().await;
+        things.stop().await; // The last one: it checks that no task is left.
+    })
+    .await;
+}
