@@ -25,6 +25,7 @@ mod handlers;
 mod hostile;
 mod lifecycle;
 mod lingering;
+mod log_enricher;
 mod log_lines;
 mod long_lists;
 mod marks;
