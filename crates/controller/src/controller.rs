@@ -9,8 +9,8 @@
 //!   cache shows them.
 //! - An error, a panic and a timeout are one failed attempt each. The key is tried again when the limiter allows;
 //!   [`Request::failures`] counts the attempts.
-//! - A key of a namespace that the controller's informer does not follow (any more) is dropped. See
-//!   [`SharedInformer::set_namespaces`].
+//! - While a key is reconciled, its namespace stays in the caches of the controller. A key of a namespace that the
+//!   controller's informer does not follow is dropped. See [`SharedInformer::set_namespaces`].
 //! - `request.object()` is `None` only if the object does not exist. While the object, or one that it owns, cannot be
 //!   decoded, the attempt fails and reconcile is not called.
 //! - Nothing is written through the request after the term is over.
@@ -29,6 +29,7 @@ mod parking;
 pub mod predicate;
 mod request;
 mod run;
+mod scopes;
 mod status;
 mod watch_source;
 mod worker;
@@ -50,11 +51,12 @@ pub use self::outcome::Outcome;
 use self::outcome::OutcomeHook;
 use self::owner::{Owners, owners_of};
 pub use self::request::Request;
+use self::scopes::{CacheRole, HoldNamespace, NamespaceChanges, hold_in};
 pub use self::status::{ControllerPhase, ControllerStatus, ReconcileError};
 use self::status::{PLACES, StatusBoard};
 pub use self::watch_source::WatchSource;
 use self::watch_source::{KeySource, Predicate, async_source, primary_source, source};
-use self::worker::{NamespaceStateOf, Reconcile, UndecodableChildren};
+use self::worker::{Reconcile, UndecodableChildren};
 use crate::limiter::{RateLimiter, default_controller_limiter};
 use crate::term::Term;
 
@@ -124,7 +126,9 @@ struct Cache {
     start: Box<dyn Fn() -> Result<Wait<'static, ()>, StartError> + Send + Sync>,
     /// Ends when the informer has stopped, and returns the name of the informer.
     stopped: Box<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>,
-    namespace_state: NamespaceStateOf,
+    role: CacheRole,
+    hold: HoldNamespace,
+    namespace_changes: NamespaceChanges,
 }
 
 impl<T: Object> Controller<T> {
@@ -136,7 +140,7 @@ impl<T: Object> Controller<T> {
         Self {
             name: informer.name().into(),
             kind: informer.any().resource().cloned(),
-            caches: vec![Cache::new(&informer)],
+            caches: vec![Cache::new(&informer, CacheRole::Primary)],
             primary: informer,
             sources: vec![primary_source(primary)],
             workers: WORKERS,
@@ -194,7 +198,7 @@ impl<T: Object> Controller<T> {
         I: IntoIterator<Item = ObjectKey>,
     {
         let others = others.into();
-        self.caches.push(Cache::new(&others.informer));
+        self.caches.push(Cache::new(&others.informer, CacheRole::Watched));
         self.sources.push(source(others, move |object, add| map(object).into_iter().for_each(add)));
         self
     }
@@ -210,7 +214,7 @@ impl<T: Object> Controller<T> {
         I: IntoIterator<Item = ObjectKey>,
     {
         let others = others.into();
-        self.caches.push(Cache::new(&others.informer));
+        self.caches.push(Cache::new(&others.informer, CacheRole::Watched));
         self.sources.push(async_source(others, map));
         self
     }
@@ -247,7 +251,7 @@ impl<T: Object> Controller<T> {
     /// cause a reconcile.
     #[must_use]
     pub fn waits_for<O: Object>(mut self, others: &SharedInformer<O>) -> Self {
-        self.caches.push(Cache::new(others));
+        self.caches.push(Cache::new(others, CacheRole::Watched));
         self
     }
 
@@ -360,7 +364,7 @@ impl<T: Object> Controller<T> {
     }
 
     fn owned<C: Object>(mut self, children: WatchSource<C>, owners: Owners) -> Self {
-        self.caches.push(Cache::new(&children.informer));
+        self.caches.push(Cache::new(&children.informer, CacheRole::Owned));
         match self.kind.clone() {
             Some(kind) => {
                 let informer = children.informer.clone();
@@ -374,10 +378,12 @@ impl<T: Object> Controller<T> {
 }
 
 impl Cache {
-    fn new<O: Object>(informer: &SharedInformer<O>) -> Self {
+    fn new<O: Object>(informer: &SharedInformer<O>, role: CacheRole) -> Self {
         let (start, stopped, scoped) = (informer.clone(), informer.clone(), informer.clone());
         Self {
-            namespace_state: Arc::new(move |namespace| scoped.namespace_state(namespace)),
+            role,
+            hold: hold_in(informer),
+            namespace_changes: Box::new(move || scoped.namespace_changes()),
             start: Box::new(move || {
                 if start.health().is_live() {
                     return Ok(start.wait_for_latest());

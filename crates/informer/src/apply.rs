@@ -62,6 +62,8 @@ pub(crate) struct StoreProgress {
     pub(crate) relists: u64,
     /// The number of the last change of the scope that is applied.
     pub(crate) scope_change: u64,
+    /// The number of the last change of the scope after which every scope was listed.
+    pub(crate) listed_scope_change: u64,
 }
 
 /// Applies changes, one batch after another.
@@ -477,6 +479,10 @@ impl Applier {
             all_listed: self.parts.all_listed(),
             relists: self.parts.relists(),
             scope_change: self.scope_change,
+            listed_scope_change: match self.parts.all_listed() {
+                true => self.scope_change,
+                false => before.listed_scope_change,
+            },
         };
         let newly_synced = now.synced && !before.synced;
         if newly_synced {

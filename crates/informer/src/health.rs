@@ -49,6 +49,8 @@ pub struct Health {
     /// Objects whose latest state could not be decoded, and why. The cache holds an older state, or none. An entry
     /// stays until the object is decoded, deleted, or missing from a list.
     pub undecodable: BTreeMap<ObjectKey, Undecodable>,
+    /// True once the informer was started.
+    pub started: bool,
     /// True once the informer has stopped.
     pub stopped: bool,
     /// Counters.
@@ -182,8 +184,7 @@ impl Health {
 
     /// Returns true while the informer runs.
     pub fn is_live(&self) -> bool {
-        // A namespace that was just added is new, although the informer runs.
-        !self.stopped && (self.parts.is_empty() || self.parts.iter().any(|part| part.phase != Phase::New))
+        self.started && !self.stopped
     }
 
     /// Returns true once the first list is in the cache.

@@ -33,7 +33,7 @@ pub use self::error::{StartError, StillRunning, VerifyError, WaitError};
 pub use self::lookup::Lookup;
 pub use self::registration::Registration;
 use self::scopes::{Follower, Scopes};
-pub use self::scopes::{NamespaceState, ScopeError};
+pub use self::scopes::{NamespaceGuard, NamespaceState, ScopeError};
 use self::tasks::{apply_all, keep_time, supervised};
 pub use self::verify::Difference;
 pub use self::wait::Wait;
@@ -399,6 +399,7 @@ impl InformerShared {
         let before = std::mem::replace(&mut *lifecycle, started);
         let Lifecycle::New { follower, applier, changes, handlers } = before else { return Ok(()) };
         let Lifecycle::Running { tasks, .. } = &mut *lifecycle else { return Ok(()) };
+        core.health.started();
         let resync_check = core.writing.lock().processor.start();
         let mut spawn = |part, work: BoxFuture<'static, ()>| {
             tasks.spawn_on(supervised(part, work, core.clone(), cancel.clone()).instrument(core.span()), &runtime);

@@ -74,8 +74,8 @@ pub use health::{
     LingeringHealth, PartHealth, Problem, QueueHealth, RecentFailure, Undecodable, WorkTimes,
 };
 pub use informer::{
-    AnyEvent, AnyInformer, Consumer, ConsumerHandle, Difference, EventKind, InformerBuilder, Lookup, NamespaceState,
-    Registration, ScopeError, SharedInformer, StartError, StillRunning, VerifyError, Wait, WaitError,
+    AnyEvent, AnyInformer, Consumer, ConsumerHandle, Difference, EventKind, InformerBuilder, Lookup, NamespaceGuard,
+    NamespaceState, Registration, ScopeError, SharedInformer, StartError, StillRunning, VerifyError, Wait, WaitError,
 };
 pub use lister::{Lister, NamespaceLister};
 pub use object::{

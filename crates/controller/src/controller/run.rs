@@ -93,7 +93,7 @@ impl<T: Object> Controller<T> {
             name: self.name.clone(),
             primary: self.primary.clone(),
             undecodable_children: if self.ignore_undecodable { Vec::new() } else { self.undecodable_children.clone() },
-            namespaces: self.caches.iter().map(|cache| cache.namespace_state.clone()).collect(),
+            scopes: self.caches.iter().map(|cache| (cache.role, cache.hold.clone())).collect(),
             queue: queue.clone(),
             parking: parking.clone(),
             board: self.board.clone(),
@@ -148,10 +148,13 @@ impl<T: Object> Controller<T> {
     }
 
     /// Updates the gauges that grow with time alone, so that they show a stuck worker. Reconciles everything if a
-    /// mapping panicked, or was so slow that it did not receive every change. Runs for ever.
+    /// mapping panicked, or was so slow that it did not receive every change, or if an informer follows other namespaces:
+    /// no event says that an object was deleted while its namespace was not followed. Runs for ever.
     async fn look_after(&self, handlers: &[HandlerGuard], queue: &WorkQueue<ObjectKey>) {
         let (mut known_folds, mut known_panics) = (0, self.board.mapping_panics());
         let mut last: Option<Instant> = None;
+        let namespace_changes = || self.caches.iter().map(|cache| (cache.namespace_changes)()).sum::<u64>();
+        let mut known_changes = namespace_changes();
         loop {
             tokio::time::sleep(LOOK).await;
             queue.status();
@@ -163,6 +166,11 @@ impl<T: Object> Controller<T> {
                     controller = &*self.name,
                     folds, panics, "events were folded or not mapped; everything is reconciled"
                 );
+                self.handle().reconcile_all();
+            }
+            let changes = namespace_changes();
+            if std::mem::replace(&mut known_changes, changes) < changes {
+                info!(controller = &*self.name, "an informer follows other namespaces; everything is reconciled");
                 self.handle().reconcile_all();
             }
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use futures_util::future::{BoxFuture, Either, FutureExt as _};
-use kube_informer::{Lookup, NamespaceState, Object, ObjectKey, SharedInformer};
+use kube_informer::{Lookup, NamespaceGuard, Object, ObjectKey, SharedInformer};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, info_span, warn};
@@ -17,6 +17,7 @@ use super::action::{Action, BoxError, ReconcileFailure, Requeue, catch, describe
 use super::outcome::{Outcome, OutcomeHook};
 use super::parking::{NotSeen, Parking};
 use super::request::Request;
+use super::scopes::{CacheScopes, KeyScope, hold};
 use super::status::StatusBoard;
 use super::writes::{WriteSeen, Writes};
 use crate::metrics::{ReconcileMetrics, ReconcileOutcome};
@@ -30,9 +31,6 @@ const UNDECODABLE: Duration = Duration::from_secs(30);
 /// How long a key waits until the caches hold its namespace, which was added while the controller runs.
 const NAMESPACE_PENDING: Duration = Duration::from_secs(1);
 
-/// Returns whether a cache of the controller holds a namespace.
-pub(super) type NamespaceStateOf = Arc<dyn Fn(&str) -> NamespaceState + Send + Sync>;
-
 /// The reconcile function, without its types.
 pub(super) type Reconcile<T> = Box<dyn Fn(Request<T>) -> BoxFuture<'static, Result<Action, BoxError>> + Send + Sync>;
 
@@ -45,8 +43,7 @@ pub(super) struct Workers<T: Object> {
     pub(super) primary: SharedInformer<T>,
     /// One for each kind that the controller owns.
     pub(super) undecodable_children: Vec<UndecodableChildren<T>>,
-    /// One for each cache of the controller.
-    pub(super) namespaces: Vec<NamespaceStateOf>,
+    pub(super) scopes: CacheScopes,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) parking: Arc<Parking>,
     pub(super) board: Arc<StatusBoard>,
@@ -70,57 +67,44 @@ impl<T: Object> Workers<T> {
                 return;
             }
             if !self.parking.defers(&item)
-                && let Some(item) = self.in_scope(item)
+                && let Some((item, held)) = self.in_scope(item)
             {
-                self.attempt(item).await;
+                self.attempt(item, held).await;
             }
             // A reconcile that never waits must not keep handlers from running.
             tokio::task::yield_now().await;
         }
     }
 
-    /// Returns the key if the caches hold its namespace. Drops the key if the controller's informer does not follow its
-    /// namespace: nothing is known about its object. Adds it again later if the first list of the namespace is missing.
-    fn in_scope(&self, item: Item<ObjectKey>) -> Option<Item<ObjectKey>> {
-        let Some(namespace) = item.namespace() else { return Some(item) };
-        match self.primary.namespace_state(namespace) {
-            NamespaceState::OutOfScope => {
-                self.drop_out_of_scope(item);
-                return None;
+    /// Holds the namespace of a key. Drops the key if the controller's informer does not follow the namespace: nothing is
+    /// known about its object. Adds it again later if another cache does not hold the namespace yet.
+    fn in_scope(&self, item: Item<ObjectKey>) -> Option<(Item<ObjectKey>, Vec<NamespaceGuard>)> {
+        match hold(&self.scopes, &item) {
+            KeyScope::Held(guards) => return Some((item, guards)),
+            KeyScope::Pending => item.retry_after(NAMESPACE_PENDING),
+            KeyScope::OutOfScope => {
+                debug!(controller = &*self.name, key = %*item, "key dropped: its namespace is not followed");
+                self.failures.lock().remove(&*item);
+                item.forget();
             }
-            // The list adds its keys again. This one may be of an object that another cache names.
-            NamespaceState::Pending => {}
-            NamespaceState::Listed
-                if self.namespaces.iter().all(|state_of| state_of(namespace) != NamespaceState::Pending) =>
-            {
-                return Some(item);
-            }
-            NamespaceState::Listed => {}
         }
-        item.retry_after(NAMESPACE_PENDING);
         None
     }
 
-    fn drop_out_of_scope(&self, item: Item<ObjectKey>) {
-        debug!(controller = &*self.name, key = %*item, "the informer does not follow the namespace; the key is dropped");
-        self.failures.lock().remove(&*item);
-        item.forget();
-    }
-
-    async fn attempt(&self, item: Item<ObjectKey>) {
+    async fn attempt(&self, item: Item<ObjectKey>, held: Vec<NamespaceGuard>) {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let span = info_span!("reconcile", controller = &*self.name, key = %*item, id);
         self.attempt_once(item, id).instrument(span).await;
+        drop(held);
     }
 
     async fn attempt_once(&self, item: Item<ObjectKey>, id: u64) {
-        let Some(found) = self.decoded(&item) else { return self.drop_out_of_scope(item) };
         let attempt = self.board.attempt_begins(&item);
         let began = Instant::now();
         let active = self.metrics.begins();
         let writes = Arc::new(Writes::default());
         let earlier_failures = self.failures_of(&item);
-        let (mut outcome, object) = match found {
+        let (mut outcome, object) = match self.decoded(&item) {
             Ok(object) => {
                 let (key, failures) = (item.clone(), earlier_failures);
                 let (term, writes) = (self.term.clone(), writes.clone());
@@ -176,26 +160,24 @@ impl<T: Object> Workers<T> {
     }
 
     /// Returns the object of a key, or an error if the object, or one that it owns, cannot be decoded. Then reconcile
-    /// must not be called, because an object that exists would look as if it did not exist. Returns `None` if the
-    /// informer does not follow the namespace.
-    fn decoded(&self, key: &ObjectKey) -> Option<Result<Option<Arc<T>>, ReconcileFailure>> {
-        match self.primary.lookup(key) {
-            Lookup::Present(object) => Some(self.with_decoded_children(key, object).map(Some)),
-            Lookup::Absent => Some(Ok(None)),
-            Lookup::OutOfScope => None,
+    /// must not be called, because an object that exists would look as if it did not exist.
+    fn decoded(&self, key: &ObjectKey) -> Result<Option<Arc<T>>, ReconcileFailure> {
+        let object = match self.primary.lookup(key) {
+            Lookup::Present(object) => object,
+            Lookup::Absent => return Ok(None),
             Lookup::Undecodable { why, .. } => {
                 let text = format!("{key} exists but cannot be decoded, so reconcile was not called: {why}");
-                Some(Err(ReconcileFailure::Undecodable(text)))
+                return Err(ReconcileFailure::Undecodable(text));
             }
-        }
-    }
-
-    /// Returns an object if every object that may belong to it can be decoded.
-    fn with_decoded_children(&self, key: &ObjectKey, object: Arc<T>) -> Result<Arc<T>, ReconcileFailure> {
+            // The namespace is held, so this does not happen.
+            Lookup::OutOfScope => {
+                return Err(ReconcileFailure::Undecodable(format!("nothing is known about the namespace of {key}")));
+            }
+        };
         let children = self.undecodable_children.iter().flat_map(|children| children(&object));
         let children: Vec<String> = children.take(3).map(|key| key.to_string()).collect();
         if children.is_empty() {
-            return Ok(object);
+            return Ok(Some(object));
         }
         Err(ReconcileFailure::Undecodable(format!(
             "objects that may belong to {key} cannot be decoded, so reconcile was not called: {} (see `Controller::ignore_undecodable`)",

@@ -21,6 +21,7 @@ mod terms;
 mod limits;
 mod panics;
 mod outcomes;
+mod scopes;
 mod sources;
 mod reconcile_metrics;
 mod network;

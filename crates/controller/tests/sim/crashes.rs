@@ -15,8 +15,15 @@ use crate::wire::{Cut, Wire};
 /// program.
 async fn story(streaming: bool, cut: Option<(u64, Cut)>) -> u64 {
     let server = ApiServer::builder().seed(1).build();
-    let settings =
-        Settings { seed: 1, streaming, warm: false, workers: 2, timeout: Some(Duration::from_secs(20)), hangs: false };
+    let settings = Settings {
+        seed: 1,
+        streaming,
+        warm: false,
+        workers: 2,
+        timeout: Some(Duration::from_secs(20)),
+        scoped: false,
+        hangs: false,
+    };
     let wire = Wire::new(&server, 1);
     if let Some((at, cut)) = cut {
         wire.cut_at(at, cut);

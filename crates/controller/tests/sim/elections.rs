@@ -81,6 +81,7 @@ pub(crate) fn simulate(seed: u64) -> u64 {
             warm: true,
             workers: random.random_range(1..4),
             timeout: None,
+            scoped: false,
             hangs: random.random_bool(0.2),
         };
         let mut world = World { seed, random, server, settings, processes: Vec::new(), started: 0 };

@@ -3,7 +3,7 @@
 //!
 //! The faults are conflicts, errors, lost answers, webhooks that refuse, missing permissions, slow servers, watches
 //! that break or are silent, caches and servers that lag behind, undecodable objects, deletions at any time, handlers
-//! that hang, crashes, a change of the leader, and suspended machines.
+//! that hang, crashes, changes of the namespaces, a change of the leader, and suspended machines.
 //!
 //! These promises hold in spite of all faults:
 //!

@@ -11,7 +11,9 @@ use kube_client::api::{DeleteParams, PostParams, Preconditions};
 use kube_client::{Api, Client, Resource as _};
 use kube_controller::limiter::ItemExponential;
 use kube_controller::{Action, Controller, LeaderElector, Manager, Request, RunError, Term};
-use kube_informer::{CancellationToken, Index, InformerOptions, SharedInformer, SharedInformerFactory};
+use kube_informer::{CancellationToken, Index, InformerOptions, Selection, SharedInformer, SharedInformerFactory};
+
+use crate::truth::NAMESPACE;
 
 /// The settings of a program.
 #[derive(Debug, Clone)]
@@ -21,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) warm: bool,
     pub(crate) workers: usize,
     pub(crate) timeout: Option<Duration>,
+    /// True if the informers follow single namespaces, which may change.
+    pub(crate) scoped: bool,
     /// True if a handler of the program waits for hours.
     pub(crate) hangs: bool,
 }
@@ -28,6 +32,7 @@ pub(crate) struct Settings {
 /// A process. Its caches are filled whether it leads or not.
 pub(crate) struct Program {
     factory: SharedInformerFactory,
+    owners: SharedInformer<Deployment>,
     controller: Arc<Controller<Deployment>>,
     context: Arc<Context>,
     run: Option<(CancellationToken, tokio::task::JoinSet<()>)>,
@@ -44,23 +49,28 @@ struct Context {
 
 impl Program {
     pub(crate) fn new(client: Client, settings: &Settings) -> Self {
-        let (factory, controller, context) = Self::parts(client, settings);
+        let (factory, owners, controller, context) = Self::parts(client, settings);
         // The informers start before the program leads. The caches may be in any state when it begins to lead.
         if settings.warm {
             factory.start().unwrap();
         }
-        Self { factory, controller: Arc::new(controller), context: Arc::new(context), run: None }
+        Self { factory, owners, controller: Arc::new(controller), context: Arc::new(context), run: None }
     }
 
     /// Makes a program that leads when it is elected.
     pub(crate) fn elected(client: Client, settings: &Settings, elector: LeaderElector) -> Manager {
-        let (factory, controller, context) = Self::parts(client, settings);
+        let (factory, _, controller, context) = Self::parts(client, settings);
         Manager::new(factory).elect(elector).control(controller, reconcile, Arc::new(context))
     }
 
-    fn parts(client: Client, settings: &Settings) -> (SharedInformerFactory, Controller<Deployment>, Context) {
+    fn parts(
+        client: Client,
+        settings: &Settings,
+    ) -> (SharedInformerFactory, SharedInformer<Deployment>, Controller<Deployment>, Context) {
         let options = InformerOptions::new().seed(settings.seed).streaming(settings.streaming);
-        let factory = SharedInformerFactory::builder(client.clone()).options(options).build();
+        let namespaces = settings.scoped.then_some(NAMESPACE);
+        let selection = Selection::new().namespaces(namespaces).unwrap();
+        let factory = SharedInformerFactory::builder(client.clone()).options(options).select(selection).build();
         let owners = factory.informer::<Deployment>().unwrap();
         let children = factory.informer::<ConfigMap>().unwrap();
         let uids = |map: &ConfigMap| {
@@ -84,7 +94,16 @@ impl Program {
         if let Some(timeout) = settings.timeout {
             controller = controller.timeout(timeout);
         }
-        (factory, controller, Context { client, children, by_owner, by_owner_name })
+        (factory, owners, controller, Context { client, children, by_owner, by_owner_name })
+    }
+
+    /// Makes one of its informers follow the namespace of all objects, or another one.
+    pub(crate) fn follow(&self, owners: bool, namespace: &str) {
+        let change = match owners {
+            true => self.owners.set_namespaces([namespace]),
+            false => self.context.children.set_namespaces([namespace]),
+        };
+        drop(change.unwrap());
     }
 
     /// Begins a term.

@@ -54,6 +54,7 @@ impl World {
             warm: random.random_bool(0.7),
             workers: random.random_range(1..5),
             timeout: random.random_bool(0.3).then(|| Duration::from_secs(random.random_range(2..20))),
+            scoped: random.random_bool(0.4),
             hangs: random.random_bool(0.2),
         };
         let mut programs = [Program::new(wire.client(), &settings), Program::new(wire.client(), &settings)];
@@ -75,6 +76,7 @@ impl World {
                 64..68 => self.crash().await,
                 68..72 => self.change_leader().await,
                 72..76 => self.move_programs(),
+                76..82 if self.settings.scoped => self.change_scope(),
                 _ => self.pause().await,
             }
             self.check();
@@ -191,6 +193,12 @@ impl World {
         self.programs[self.leader].lead();
     }
 
+    /// Makes an informer of a program follow another namespace, or the one of all objects.
+    fn change_scope(&mut self) {
+        let namespace = if self.random.random_bool(0.6) { NAMESPACE } else { "elsewhere" };
+        self.programs[self.random.random_range(0..2)].follow(self.random.random_bool(0.5), namespace);
+    }
+
     /// Connects the programs to a server that receives no further changes, or back to the current one.
     fn move_programs(&mut self) {
         let behind = self.random.random_bool(0.5).then(|| {
@@ -207,6 +215,11 @@ impl World {
         self.wire.set_slow(false);
         self.wire.move_to(None);
         truth::repair_all(&self.server);
+        for (program, owners) in self.programs.iter().flat_map(|program| [(program, true), (program, false)]) {
+            if self.settings.scoped {
+                program.follow(owners, NAMESPACE);
+            }
+        }
         let _ = self.server.delete("configmaps", Some(NAMESPACE), STRANGER);
         // It takes some time until a program notices that a watch is silent.
         let quiet = async {

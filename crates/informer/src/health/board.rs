@@ -100,6 +100,7 @@ impl HealthBoard {
             parts,
             synced: false,
             undecodable: BTreeMap::new(),
+            started: false,
             stopped: false,
             counts: Counts::default(),
             recent_failures: Vec::new(),
@@ -281,6 +282,11 @@ impl HealthBoard {
     pub(crate) fn synced(&self, objects: usize) {
         info!(name = %self.shared.name, objects, "informer synced");
         self.shared.sender.send_modify(|health| health.synced = true);
+    }
+
+    /// Records that the informer was started.
+    pub(crate) fn started(&self) {
+        self.shared.sender.send_modify(|health| health.started = true);
     }
 
     /// Records that all parts of the informer have stopped.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, info};
@@ -60,9 +60,19 @@ struct ScopesState {
 struct FollowedScope {
     /// The number of the change that added it. A namespace that was removed and added again is another scope.
     since: u64,
+    /// True once its reflector runs. Before that, the cache may still hold objects of an earlier scope of this name.
+    active: bool,
+    /// Each [`NamespaceGuard`] holds a read guard.
+    held: Arc<RwLock<()>>,
     questions: Questions,
     /// The number of the last relist request. Each reflector has a channel of its own, so that they wake in their order.
     relists: watch::Sender<u64>,
+}
+
+impl FollowedScope {
+    fn new(since: u64, questions: Questions, relists: u64) -> Self {
+        Self { since, active: false, held: Arc::default(), questions, relists: watch::Sender::new(relists) }
+    }
 }
 
 impl Scopes {
@@ -73,7 +83,7 @@ impl Scopes {
     ) -> Self {
         let followed = sources.into_iter().map(|questions| {
             let scope = questions.scope.clone();
-            (scope, FollowedScope { since: 0, questions, relists: watch::Sender::new(0) })
+            (scope, FollowedScope::new(0, questions, 0))
         });
         let state = ScopesState { followed: followed.collect(), selection: Arc::new(selection), relists: 0 };
         Self { state: Mutex::new(state), changes: watch::Sender::new(0), source }
@@ -110,6 +120,20 @@ impl Scopes {
         *self.changes.borrow() > 0
     }
 
+    /// Returns the scopes, with the numbers of the changes that added them.
+    fn followed(&self) -> BTreeMap<Scope, u64> {
+        self.state.lock().followed.iter().map(|(scope, followed)| (scope.clone(), followed.since)).collect()
+    }
+
+    /// Marks a scope as active, and returns what its reflector needs; `None` if it has changed meanwhile.
+    fn activate(&self, scope: &Scope, since: u64) -> Option<ScopeWiring> {
+        let mut state = self.state.lock();
+        let followed = state.followed.get_mut(scope).filter(|followed| followed.since == since)?;
+        followed.active = true;
+        let (source, relist_requests) = (followed.questions.source.clone(), followed.relists.subscribe());
+        Some(ScopeWiring { since, held: followed.held.clone(), source, relist_requests })
+    }
+
     /// Drops the sources: the informer has stopped.
     pub(super) fn clear(&self) {
         let dropped = std::mem::take(&mut self.state.lock().followed);
@@ -136,12 +160,15 @@ impl Scopes {
         };
         let number = *self.changes.borrow() + 1;
         let dropped: Vec<_> = state.followed.extract_if(.., |scope, _| !has(&namespaces, scope)).collect();
+        // A reflector that begins after a relist request asks for the most recent state. An older one, from the memory of
+        // an API server that lags, could lack objects that the program has written.
+        state.relists += 1;
         let relists = state.relists;
         for namespace in &namespaces {
             let Entry::Vacant(vacant) = state.followed.entry(scope_of(namespace)) else { continue };
             let Some(source) = made.remove(namespace) else { continue };
             let questions = Questions { scope: scope_of(namespace), source, deadline: core.progress_deadline };
-            vacant.insert(FollowedScope { since: number, questions, relists: watch::Sender::new(relists) });
+            vacant.insert(FollowedScope::new(number, questions, relists));
         }
         state.selection =
             Arc::new(Selection { namespaces: Some(namespaces.into_iter().collect()), ..(*state.selection).clone() });
@@ -192,10 +219,12 @@ impl<T: Object> SharedInformer<T> {
     /// All handles of the informer see the change. A later request to the factory does not share an informer whose
     /// namespaces have changed: it gets one of its own.
     ///
-    /// A controller never reconciles a key of a namespace that was left out. A program that reads other caches must
-    /// distinguish an absent object from one that its informer does not follow: [`lookup`](Self::lookup) does so, and
-    /// [`Store::get`](crate::Store::get) does not. If several informers change, add a namespace to the ones that are read
-    /// before the one whose objects are reconciled, and remove it in the opposite order.
+    /// A controller never reconciles a key of a namespace that its informer does not follow. It reconciles a key only
+    /// while every informer of a kind that it owns holds the namespace, and holds the namespace until the reconcile
+    /// returns ([`hold_namespace`](Self::hold_namespace)); therefore a reconcile must not wait for the removal of its own
+    /// namespace. Other programs, and reconciles that read caches of other kinds, must distinguish an absent object from
+    /// one that its informer does not follow: [`lookup`](Self::lookup) does so, and [`Store::get`](crate::Store::get)
+    /// does not.
     ///
     /// ```
     /// use kube_informer::{Deleted, Event, InformerRequest, Selection};
@@ -230,8 +259,33 @@ impl<T: Object> SharedInformer<T> {
     ///
     /// An informer of all namespaces, or of objects without namespaces, follows every namespace.
     pub fn namespace_state(&self, namespace: &str) -> NamespaceState {
-        self.shared.core.namespace_state(Some(namespace))
+        self.shared.core.hold(namespace).map_or_else(|state| state, |_| NamespaceState::Listed)
     }
+
+    /// Returns the number of the last [`set_namespaces`](Self::set_namespaces) call whose change is complete: the cache
+    /// holds exactly the objects of those namespaces. A program that derives state from single objects computes it again
+    /// when this number grows, because objects may have been deleted while their namespace was not followed.
+    pub fn namespace_changes(&self) -> u64 {
+        self.shared.core.progress.borrow().listed_scope_change
+    }
+
+    /// Keeps a namespace in the cache until the guard is dropped: [`set_namespaces`](Self::set_namespaces) waits for the
+    /// guard before it removes the objects. So a program that reads several times never sees half of a removal.
+    ///
+    /// # Errors
+    ///
+    /// The state of the namespace, if it is not listed.
+    pub fn hold_namespace(&self, namespace: &str) -> Result<NamespaceGuard, NamespaceState> {
+        self.shared.core.hold(namespace)
+    }
+}
+
+/// Keeps the objects of a namespace in the cache; see [`SharedInformer::hold_namespace`].
+#[derive(Debug)]
+#[must_use = "the namespace may leave the cache once the guard is dropped"]
+pub struct NamespaceGuard {
+    /// `None` if the informer does not follow single namespaces.
+    _held: Option<OwnedRwLockReadGuard<()>>,
 }
 
 impl InformerShared {
@@ -256,15 +310,20 @@ impl InformerShared {
 }
 
 impl Core {
-    /// Returns whether the cache holds the objects of a namespace.
-    pub(super) fn namespace_state(&self, namespace: Option<&str>) -> NamespaceState {
-        let Some(namespace) = namespace.filter(|_| self.by_namespace) else { return NamespaceState::Listed };
-        if self.writing.lock().listed.contains(namespace) {
-            return NamespaceState::Listed;
+    fn hold(&self, namespace: &str) -> Result<NamespaceGuard, NamespaceState> {
+        if !self.by_namespace {
+            return Ok(NamespaceGuard { _held: None });
         }
-        match self.scopes.state.lock().followed.contains_key(&scope_of(namespace)) {
-            true => NamespaceState::Pending,
-            false => NamespaceState::OutOfScope,
+        let held = {
+            let state = self.scopes.state.lock();
+            let followed = state.followed.get(&scope_of(namespace)).ok_or(NamespaceState::OutOfScope)?;
+            followed.held.clone().try_read_owned().ok().filter(|_| followed.active)
+        };
+        // From here on the namespace cannot leave.
+        let listed = self.writing.lock().listed.contains(namespace);
+        match held.filter(|_| listed) {
+            Some(held) => Ok(NamespaceGuard { _held: Some(held) }),
+            None => Err(NamespaceState::Pending),
         }
     }
 }
@@ -285,10 +344,19 @@ pub(super) struct Follower {
     pub(super) recovery: Recovery,
 }
 
+/// What the reflector of a scope needs.
+struct ScopeWiring {
+    since: u64,
+    held: Arc<RwLock<()>>,
+    source: Arc<dyn Feed<dyn Object>>,
+    relist_requests: watch::Receiver<u64>,
+}
+
 /// A reflector that runs.
 struct RunningReflector {
     /// The number of the change that added its scope.
     since: u64,
+    held: Arc<RwLock<()>>,
     cancel: CancellationToken,
     /// Cancelled once its task has ended.
     ended: CancellationToken,
@@ -303,72 +371,77 @@ impl Follower {
     }
 
     async fn follow(&self, reflectors: &mut JoinSet<()>, cancel: &CancellationToken) {
-        let scopes = &self.core.scopes;
-        let mut changes = scopes.changes.subscribe();
+        let core = &self.core;
+        let mut changes = core.scopes.changes.subscribe();
         let mut running: BTreeMap<Scope, RunningReflector> = BTreeMap::new();
         // The scopes that the applier knows, with the numbers of the changes that added them.
-        let mut applied: BTreeMap<Scope, u64> = self.core.first_scopes.iter().map(|scope| (scope.clone(), 0)).collect();
-        let mut made = 0;
+        let mut applied: BTreeMap<Scope, u64> = core.first_scopes.iter().map(|scope| (scope.clone(), 0)).collect();
+        // The scopes that the program still holds.
+        let mut held: BTreeMap<Scope, Arc<RwLock<()>>> = BTreeMap::new();
+        let (mut complete, mut made) = (0, 0);
         loop {
             let number = *changes.borrow_and_update();
-            let followed: BTreeMap<_, _> = {
-                let state = scopes.state.lock();
-                let one = |(scope, followed): (&Scope, &FollowedScope)| {
-                    let wiring = (followed.questions.source.clone(), followed.relists.subscribe());
-                    (scope.clone(), (followed.since, wiring))
-                };
-                state.followed.iter().map(one).collect()
-            };
-            let stays = |scope: &Scope, since: u64| followed.get(scope).is_some_and(|followed| followed.0 == since);
+            let followed = core.scopes.followed();
+            let stays = |scope: &Scope, since: u64| followed.get(scope) == Some(&since);
             let ending: Vec<_> = running.extract_if(.., |scope, reflector| !stays(scope, reflector.since)).collect();
             ending.iter().for_each(|(_, reflector)| reflector.cancel.cancel());
-            for (_, reflector) in &ending {
+            for (scope, reflector) in ending {
                 // Its last change is in the queue before the change of the scope.
                 reflector.ended.cancelled().await;
+                held.insert(scope, reflector.held);
             }
-            if number > 0 {
-                let left: Vec<Scope> =
-                    applied.extract_if(.., |scope, since| !stays(scope, *since)).map(|(scope, _)| scope).collect();
-                let now = followed.iter().map(|(scope, followed)| (scope.clone(), followed.0));
-                let added: Vec<_> = now.filter(|(scope, _)| !applied.contains_key(scope)).collect();
-                info!(added = added.len(), left = left.len(), "namespaces have changed");
+            held.retain(|_, held| held.try_write().is_err());
+            if number > complete {
+                let leaves = |scope: &Scope, since: &mut u64| !stays(scope, *since) && !held.contains_key(scope);
+                let left: Vec<Scope> = applied.extract_if(.., leaves).map(|(scope, _)| scope).collect();
+                let is_new = |(scope, _): &(&Scope, &u64)| !applied.contains_key(*scope);
+                let added: Vec<_> =
+                    followed.iter().filter(is_new).map(|(scope, since)| (scope.clone(), *since)).collect();
+                info!(added = added.len(), left = left.len(), held = held.len(), "namespaces change");
                 applied.extend(added.iter().cloned());
+                complete = if held.is_empty() { number } else { complete };
                 let added = added.into_iter().map(|(scope, _)| scope).collect();
-                self.core.sink.push(Delta::ScopeChanged(ScopeChange { added, left, number }), 0).await;
+                core.sink.push(Delta::ScopeChanged(ScopeChange { added, left, number: complete }), 0).await;
+                core.sink.settled().await;
             }
-            for (scope, (since, (source, relist_requests))) in followed {
-                running.entry(scope.clone()).or_insert_with(|| {
+            for (scope, since) in followed.into_iter().filter(|(scope, since)| applied.get(scope) == Some(since)) {
+                if !running.contains_key(&scope)
+                    && let Some(wiring) = core.scopes.activate(&scope, since)
+                {
+                    let reflector = self.reflector(scope.clone(), &wiring, made);
+                    running.insert(scope, self.spawn(reflectors, reflector, wiring, cancel));
                     made += 1;
-                    let reflector = self.reflector(scope, source, relist_requests, made - 1);
-                    self.spawn(reflectors, reflector, since, cancel)
-                });
+                }
             }
             loop {
+                let released = held.values().next().cloned();
+                let released = async {
+                    match released {
+                        Some(held) => drop(held.write().await),
+                        None => std::future::pending().await,
+                    }
+                };
                 tokio::select! {
                     biased;
                     changed = changes.changed() => match changed {
                         Ok(()) => break,
                         Err(_) => std::future::pending().await, // The core is gone; nothing can change any more.
                     },
+                    () = released => break,
                     Some(_) = reflectors.join_next() => {}
                 }
             }
         }
     }
 
-    fn reflector(
-        &self,
-        scope: Scope,
-        source: Arc<dyn Feed<dyn Object>>,
-        relist_requests: watch::Receiver<u64>,
-        number: u64,
-    ) -> Reflector<dyn Object, CoreSink> {
+    fn reflector(&self, scope: Scope, wiring: &ScopeWiring, number: u64) -> Reflector<dyn Object, CoreSink> {
         let options = InformerOptions { seed: Some(self.seed.wrapping_add(number)), ..self.options.clone() };
         let contact = self.core.health.contact_of(&scope);
         let sink = CoreSink { core: self.core.clone(), scope: scope.clone(), contact };
         let (first_lists, recovery) = (self.first_lists.clone(), self.recovery.clone());
-        let wiring = Wiring { scope, relist_requests: Some(relist_requests), first_lists, recovery };
-        Reflector::over(source, sink, &options).wired(wiring)
+        let relist_requests = Some(wiring.relist_requests.clone());
+        let source = wiring.source.clone();
+        Reflector::over(source, sink, &options).wired(Wiring { scope, relist_requests, first_lists, recovery })
     }
 
     /// Starts the task of a reflector. If the reflector panics, the informer ends.
@@ -376,10 +449,10 @@ impl Follower {
         &self,
         reflectors: &mut JoinSet<()>,
         reflector: Reflector<dyn Object, CoreSink>,
-        since: u64,
+        ScopeWiring { since, held, .. }: ScopeWiring,
         informer: &CancellationToken,
     ) -> RunningReflector {
-        let running = RunningReflector { since, cancel: informer.child_token(), ended: CancellationToken::new() };
+        let running = RunningReflector { since, held, cancel: informer.child_token(), ended: CancellationToken::new() };
         let (cancel, ended) = (running.cancel.clone(), running.ended.clone().drop_guard());
         let (core, informer) = (self.core.clone(), informer.clone());
         let span = core.span();

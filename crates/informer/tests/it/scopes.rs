@@ -56,10 +56,11 @@ const ORDERS: [QueueOrder; 2] = [QueueOrder::Ordered, QueueOrder::PerObject];
 #[tokio::test(start_paused = true)]
 async fn an_added_namespace_is_listed_and_a_removed_one_leaves_as_out_of_scope() {
     for order in ORDERS {
+        let cart = steady("20", ["cart/a@4"]);
         let cluster = Cluster::default()
             .with("web", steady("10", ["web/a@1", "web/b@2"]))
             .with("shop", steady("12", ["shop/a@3"]))
-            .with("cart", steady("20", ["cart/a@4"]));
+            .with("cart", cart.clone());
         let (informer, told) = cluster.informer(&["web", "shop"], order);
         informer.start().unwrap();
         within("the first lists", informer.synced()).await.unwrap();
@@ -69,6 +70,7 @@ async fn an_added_namespace_is_listed_and_a_removed_one_leaves_as_out_of_scope()
         set(&informer, &["shop", "cart"]).await;
         quiet().await;
         assert_eq!(contents(&informer), ["cart/a@4", "shop/a@3"]);
+        assert_eq!(cart.asked()[0], "list - limit=500", "the most recent state, and not one from memory");
         assert_eq!(told.all(), ["web/a delete 1 (out of scope)", "web/b delete 2 (out of scope)", "cart/a add 4"]);
         assert_eq!(informer.store().version().unwrap().as_str(), "12", "the lowest version of the followed namespaces");
         let health = informer.health();
