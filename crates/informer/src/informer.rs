@@ -14,8 +14,8 @@ mod wait;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -116,11 +116,16 @@ struct Core {
     figures: Figures,
     /// Called once, when the informer has stopped.
     on_stop: Mutex<Option<OnStop>>,
+    /// Called at each period, to stop an informer that is not used. The factory sets it before the start.
+    idle_check: OnceLock<(Duration, IdleCheck)>,
+    /// How many handles of the store the informer itself has.
+    own_stores: OnceLock<usize>,
 }
 
 /// The figures of the representation.
 type Figures = Box<dyn Fn() -> Vec<(&'static str, f64)> + Send + Sync>;
 type OnStop = Box<dyn FnOnce(Ended) + Send>;
+type IdleCheck = Box<dyn Fn() + Send + Sync>;
 
 /// Why an informer stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -460,6 +465,27 @@ impl InformerShared {
     #[cfg(feature = "kube")]
     pub(crate) fn number(&self) -> u64 {
         self.core.number
+    }
+
+    /// Returns true if the program does not use the informer: there is one handle, that of the factory, and no handler,
+    /// stream, store, lister or index.
+    #[cfg(feature = "kube")]
+    pub(crate) fn is_idle(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1
+            && self.core.own_stores.get().is_some_and(|own| self.core.store.handles() <= *own)
+            && self.core.writing.lock().processor.is_idle()
+    }
+
+    /// Sets the function that is called at each period while the informer runs.
+    #[cfg(feature = "kube")]
+    pub(crate) fn check_idle(&self, period: Duration, check: impl Fn() + Send + Sync + 'static) {
+        let _ = self.core.idle_check.set((period, Box::new(check)));
+    }
+
+    /// Stops all parts, and does not wait for their end.
+    #[cfg(feature = "kube")]
+    pub(crate) fn end(&self) {
+        self.core.end(&self.cancel, Ended::Asked);
     }
 
     /// Calls a function once the informer has stopped, for any reason.

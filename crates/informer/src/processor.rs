@@ -201,6 +201,12 @@ impl Processor {
         }
     }
 
+    /// Returns true if there is no listener, and no removed one whose call still runs.
+    #[cfg(feature = "kube")]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.all().all(|listener| listener.has_ended())
+    }
+
     /// Returns the names of the listeners whose callback has not returned.
     pub(crate) fn running(&self) -> Vec<String> {
         let running = self.all().filter(|listener| !listener.has_ended());

@@ -187,6 +187,11 @@ impl<T: Cached + ?Sized> Store<T> {
         self.shared.state.read().find(key).map(|(slot, object)| (slot, object.clone()))
     }
 
+    /// Returns how many handles of this store exist, indexes and listers included.
+    pub(crate) fn handles(&self) -> usize {
+        Arc::strong_count(&self.shared)
+    }
+
     /// Returns figures of the lingering objects; `None` if none may linger.
     pub(crate) fn lingering_counts(&self) -> Option<LingeringCounts> {
         self.read(|state| state.lingering.as_ref().map(|lingering| lingering.counts()))

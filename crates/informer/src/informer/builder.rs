@@ -1,8 +1,8 @@
 //! Configures informers.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
@@ -223,9 +223,12 @@ fn build(
         resync_period,
         figures,
         on_stop: Mutex::new(None),
+        idle_check: OnceLock::new(),
+        own_stores: OnceLock::new(),
     });
     let follower = Follower { core: core.clone(), options, seed, first_lists, recovery };
     let applier = Box::new(Applier::new(writing, scopes, outdated, (progress, waiters), health, memory_factor));
+    let _ = core.own_stores.set(core.store.handles());
     let lifecycle = Mutex::new(Lifecycle::New { follower, applier, changes, handlers: Vec::new() });
     let (cancel, ending) = (CancellationToken::new(), tokio::sync::Mutex::default());
     let (given_up, handles) = (CancellationToken::new(), AtomicUsize::new(0));

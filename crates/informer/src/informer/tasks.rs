@@ -106,8 +106,8 @@ pub(super) async fn keep_time(core: Arc<Core>, resync_check: Option<Duration>, c
             metrics.figures(&(core.figures)());
         }
     };
-    let forever = async { tokio::join!(resyncs, measuring, free_lingering(&core)) };
-    let _: Option<((), (), ())> = cancel.run_until_cancelled(forever).await;
+    let forever = async { tokio::join!(resyncs, measuring, free_lingering(&core), check_idle(&core)) };
+    let _: Option<((), (), (), ())> = cancel.run_until_cancelled(forever).await;
 }
 
 /// Frees deleted objects that have lingered long enough, as long as the informer runs.
@@ -126,6 +126,16 @@ async fn free_lingering(core: &Core) {
             }
             () = core.store.lingered() => {}
         }
+    }
+}
+
+/// Checks at each period whether the informer is used.
+async fn check_idle(core: &Core) {
+    let Some((period, check)) = core.idle_check.get() else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(*period).await;
+        crate::yield_point::maybe_yield().await;
+        check();
     }
 }
 

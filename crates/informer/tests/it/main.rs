@@ -23,6 +23,7 @@ mod forms;
 mod full_speed;
 mod handlers;
 mod hostile;
+mod idle;
 mod lifecycle;
 mod lingering;
 mod log_enricher;
