@@ -64,11 +64,13 @@ async fn an_idle_informer_is_stopped_and_the_next_request_makes_a_new_one() {
     no_task_left.check();
 }
 
+/// Uses an informer without its handle, until the result is dropped.
+type Use = fn(SharedInformer<ConfigMap>) -> Box<dyn Any>;
+
 #[tokio::test(start_paused = true)]
 async fn an_informer_that_is_used_is_not_stopped() {
     let server = server();
-    type Used = Box<dyn Any>;
-    let uses: [(&str, fn(SharedInformer<ConfigMap>) -> Used); 7] = [
+    let uses: [(&str, Use); 7] = [
         ("a handle", |informer| Box::new(informer)),
         ("a store", |informer| Box::new(informer.store())),
         ("a lister", |informer| Box::new(informer.lister().namespace("web"))),
