@@ -12,6 +12,7 @@
 //! [`Changes`] is the loop alone, for any queue and any function that processes its batches.
 
 mod changes;
+mod departures;
 mod list;
 mod part;
 mod waiters;
@@ -27,6 +28,7 @@ use tracing::{debug, trace};
 
 pub(crate) use self::changes::BYTES;
 pub use self::changes::{BatchGuard, Changes, ChangesSink, OnError};
+use self::departures::Departures;
 use self::list::{is_news, prepare_leaving, prepare_list};
 pub(crate) use self::part::Outdated;
 use self::part::Parts;
@@ -75,6 +77,7 @@ pub(crate) struct Applier {
     health: HealthBoard,
     /// How many bytes of memory one byte on the wire takes.
     memory_factor: f64,
+    departures: Departures,
     /// The index functions at the last commit.
     functions: IndexFunctions,
     /// The index values of the prepared events, one entry per event, each with the slot where the object probably is.
@@ -128,6 +131,7 @@ impl Applier {
             (state.writer.store().clone(), state.writer.functions())
         };
         let (values, failed) = (Vec::new(), Vec::new());
+        let departures = Departures::new(store.lingering_counts().is_some(), memory_factor);
         Self {
             writing,
             store,
@@ -137,6 +141,7 @@ impl Applier {
             waiters,
             health,
             memory_factor,
+            departures,
             functions,
             values,
             failed,
@@ -255,6 +260,13 @@ impl Applier {
         self.failed.extend(failures.into_iter().map(InformerError::from));
     }
 
+    /// Computes the index values of a deleted object, if it will linger.
+    fn index_deleted(&mut self, at: usize, object: &dyn Object) {
+        if self.departures.linger() {
+            self.index(at, object, None);
+        }
+    }
+
     fn delete(&mut self, object: Arc<dyn Object>, prepared: &mut Prepared) {
         let id = object.id();
         self.parts.saw(id.key.namespace(), id.known_version());
@@ -263,6 +275,7 @@ impl Applier {
             Some(known) if reuse && id.is_older_than(&known.id()) => trace!(key = %id.key, "made since"),
             Some(_) => {
                 self.decodable(id.key);
+                self.index_deleted(prepared.events.len(), &*object);
                 prepared.events.push(Event::Deleted(Deleted::Final(object)));
             }
             None => self.decodable(id.key),
@@ -279,6 +292,7 @@ impl Applier {
             Some(known) if made_since(&known) => debug!(%key, "ignoring the deletion of an older state"),
             Some(last) => {
                 self.decodable(key);
+                self.index_deleted(prepared.events.len(), &*last);
                 prepared.events.push(Event::Deleted(Deleted::Unknown(last)));
             }
             None => self.decodable(key),
@@ -294,24 +308,31 @@ impl Applier {
             self.publish(version, &events);
             return Applied { failed: std::mem::take(&mut self.failed), ..Applied::default() };
         }
+        self.departures.received(events.len(), bytes);
+        let departure = self.departures.of(&events, bytes);
         let bytes = kept_bytes(&events, bytes, self.memory_factor);
         let events = Arc::new(events);
         let writing = self.writing.clone();
-        let listeners = loop {
+        let (listeners, freed) = loop {
             let mut state = writing.lock_to_commit().await;
             if state.writer.has_functions(&self.functions) {
-                state.writer.make(changes(&events, &self.values), version.clone());
+                let changes = changes(&events, &self.values, self.departures.linger());
+                let freed = state.writer.make(changes, version.clone(), departure);
                 self.marks.publish(&self.health);
                 state.processor.distribute(&events, BatchReason::Live, bytes, self.store.len());
-                break state.processor.listeners();
+                break (state.processor.listeners(), freed);
             }
             self.functions = state.writer.functions();
             drop(state);
             // An index was added after the changes were prepared.
-            for (at, event) in events.iter().enumerate().filter(|(_, event)| !matches!(event, Event::Deleted(_))) {
-                self.index(at, &**event.object(), None);
+            for (at, event) in events.iter().enumerate() {
+                match event {
+                    Event::Deleted(_) => self.index_deleted(at, &**event.object()),
+                    _ => self.index(at, &**event.object(), None),
+                }
             }
         };
+        drop(freed); // Outside the lock.
         self.publish(version, &events);
         Applied { failed: std::mem::take(&mut self.failed), events, listeners }
     }
@@ -331,6 +352,7 @@ impl Applier {
         list.undecodable.iter().cloned().for_each(|bad| self.unread(bad));
         // An old state is assumed to be as large as the average listed object.
         let average = bytes / list.objects.len().max(1) as u64;
+        self.departures.received(list.objects.len(), bytes);
         let change = LongChange::List { list: &list, initial, outdated: self.outdated.clone() };
         let (events, listeners) = self.commit_long(change, reason, average).await;
         for object in &list.objects {
@@ -374,6 +396,9 @@ impl Applier {
         let (writing, version) = (self.writing.clone(), self.parts.lowest_version());
         loop {
             let mut transaction = writing.lock().writer.begin();
+            if let Some(departure) = self.departures.now(old_bytes) {
+                transaction.departs(departure);
+            }
             let events = change.prepare(&mut transaction).await;
             transaction.set_version(version.clone());
             let old = events.iter().filter(|event| !matches!(event, Event::Added { .. })).count() as u64;
@@ -500,13 +525,14 @@ impl LongChange<'_> {
     }
 }
 
-/// Returns the store changes of these events, with their index values.
+/// Returns the store changes of these events, with their index values. Deleted objects have them if they linger.
 fn changes<'c>(
     events: &'c [Event<dyn Object>],
     values: &'c [(IndexValuesOf, Option<Slot>)],
+    lingers: bool,
 ) -> impl Iterator<Item = StoreChange<'c>> {
-    events.iter().enumerate().map(|(at, event)| match event {
-        Event::Deleted(gone) => StoreChange::Remove(gone.object().id().key),
+    events.iter().enumerate().map(move |(at, event)| match event {
+        Event::Deleted(gone) => StoreChange::Delete(gone.object(), lingers.then(|| &values[at].0)),
         event => StoreChange::Put(event.object().clone(), &values[at].0, values[at].1),
     })
 }

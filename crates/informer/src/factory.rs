@@ -2,6 +2,7 @@
 
 mod builder;
 mod client;
+mod idle;
 mod request;
 
 use std::any::{Any, TypeId};
@@ -20,6 +21,7 @@ use tokio::sync::Semaphore;
 
 pub use self::builder::FactoryBuilder;
 pub use self::client::{client, client_from};
+use self::idle::LastUse;
 pub use self::request::InformerRequest;
 use crate::informer::{
     AnyInformer, Ended, Held, InformerBuilder, SharedInformer, StartError, StillRunning, Wait, WaitError,
@@ -66,6 +68,8 @@ struct FactoryShared {
     /// The defaults for each type that has some: an `InformerRequest`.
     by_type: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
     first_lists: Arc<Semaphore>,
+    /// After this time without use an informer is stopped.
+    idle_time: Option<Duration>,
     /// All informers of a factory share a client, and therefore its outages.
     recovery: Recovery,
     state: Mutex<FactoryState>,
@@ -82,13 +86,13 @@ struct FactoryState {
 
 impl FactoryState {
     /// Returns the running informer of a key, unless its namespaces have changed.
-    fn shareable(&mut self, key: &InformerKey) -> Option<&KnownInformer> {
+    fn shareable(&mut self, key: &InformerKey) -> Option<&mut KnownInformer> {
         if let Some(changed) = self.informers.get(key).filter(|known| known.informer.has_changed_scope()) {
             let own = InformerKey { changed: Some(changed.informer.number()), ..key.clone() };
             let known = self.informers.remove(key)?;
             self.informers.insert(own, known);
         }
-        self.informers.get(key).filter(|known| !known.informer.is_stopped())
+        self.informers.get_mut(key).filter(|known| !known.informer.is_stopped())
     }
 }
 
@@ -96,6 +100,7 @@ struct KnownInformer {
     options: InformerOptions,
     name: Option<String>,
     informer: Held,
+    last_use: LastUse,
 }
 
 /// The parts of a request that identify its informer.
@@ -233,6 +238,7 @@ impl SharedInformerFactory {
             None => Ok(None),
             // The key contains the representation, so the informer has objects of this type.
             Some(known) if known.options == options && (name.is_none() || known.name == name) => {
+                known.last_use.requested();
                 Ok(Some(SharedInformer::of(known.informer.clone())))
             }
             Some(known) => Err(FactoryError::ConflictingOptions(known.informer.name().to_owned())),
@@ -286,9 +292,12 @@ impl SharedInformerFactory {
             drop(state);
             drop(stopped); // Outside the lock: it may be the last handle.
         });
+        self.shared.stop_if_idle(informer.held());
         state.ended.remove(&key);
         let (started, held) = (state.started, informer.held().clone());
-        state.informers.insert(key.clone(), KnownInformer { options, name, informer: held });
+        state
+            .informers
+            .insert(key.clone(), KnownInformer { options, name, informer: held, last_use: LastUse::default() });
         drop(state);
         if started && let Err(error) = informer.start() {
             // Dropped outside the lock.

@@ -21,6 +21,7 @@ pub use self::probe::{AnyProbe, ElectionHealth, Problem};
 pub use self::work::{AnyQueue, FailingItem, QueueHealth, WorkTimes};
 use crate::object::{ObjectKey, ResourceVersion, Scope};
 use crate::reflector::{ListReason, Phase, ReflectorError};
+use crate::store::LingeringCounts;
 
 /// The health of an informer: whether it is live, ready and fresh, and why not.
 ///
@@ -58,6 +59,9 @@ pub struct Health {
     pub recent_failures: Vec<RecentFailure>,
     /// How many objects the cache holds.
     pub objects: usize,
+    /// The deleted objects that linger; `None` if [`InformerOptions::linger`](crate::InformerOptions::linger) is not
+    /// set.
+    pub lingering: Option<LingeringHealth>,
     /// How many changes wait to be applied.
     pub queued: usize,
     /// The handlers, and how many events wait for each.
@@ -90,6 +94,25 @@ pub struct HandlerHealth {
     pub folds: u64,
     /// True once all objects of the initial state are delivered.
     pub synced: bool,
+}
+
+/// The deleted objects that linger; see [`Lingering`](crate::Lingering).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LingeringHealth {
+    /// How many objects linger.
+    pub objects: usize,
+    /// How many bytes of memory they take, estimated from the bytes on the wire.
+    pub bytes: u64,
+    /// How many objects were dropped before their time was over, because of
+    /// [`InformerOptions::linger_at_most`](crate::InformerOptions::linger_at_most).
+    pub dropped: u64,
+}
+
+impl From<LingeringCounts> for LingeringHealth {
+    fn from(LingeringCounts { objects, bytes, dropped }: LingeringCounts) -> Self {
+        Self { objects, bytes, dropped }
+    }
 }
 
 /// An object that could not be decoded. Displays the error.

@@ -2,6 +2,7 @@
 
 mod any;
 mod builder;
+mod consumer;
 mod error;
 mod invalid;
 mod lookup;
@@ -14,8 +15,8 @@ mod wait;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -28,6 +29,7 @@ use tracing::{Instrument as _, Span, info, info_span};
 
 pub use self::any::{AnyEvent, AnyInformer, EventKind};
 pub use self::builder::InformerBuilder;
+pub use self::consumer::{Consumer, ConsumerHandle};
 pub use self::error::{StartError, StillRunning, VerifyError, WaitError};
 pub use self::invalid::{InvalidChange, InvalidChanges};
 pub use self::lookup::Lookup;
@@ -38,13 +40,13 @@ use self::tasks::{apply_all, keep_time, supervised};
 pub use self::verify::Difference;
 pub use self::wait::Wait;
 use crate::apply::{Applier, Changes, ChangesSink, Outdated, StoreProgress, Waiters, Writing};
-use crate::health::{HandlerHealth, Health, HealthBoard, HealthChanges, InformerError};
+use crate::health::{HandlerHealth, Health, HealthBoard, HealthChanges, InformerError, LingeringHealth};
 use crate::lister::Lister;
 use crate::lock::Mutex;
 use crate::object::{KeyRef, Object, ObjectKey, ResourceType, ResourceVersion, Scope};
 use crate::processor::Listener;
 use crate::source::ListWatch;
-use crate::store::Store;
+use crate::store::{Lingering, Store};
 
 /// A cache of one resource that follows the API server, and calls any number of handlers with every change.
 ///
@@ -116,11 +118,16 @@ struct Core {
     figures: Figures,
     /// Called once, when the informer has stopped.
     on_stop: Mutex<Option<OnStop>>,
+    /// Called at each period, to stop an informer that is not used. The factory sets it before the start.
+    idle_check: OnceLock<(Duration, IdleCheck)>,
+    /// How many handles of the store the informer itself has.
+    own_stores: OnceLock<usize>,
 }
 
 /// The figures of the representation.
 type Figures = Box<dyn Fn() -> Vec<(&'static str, f64)> + Send + Sync>;
 type OnStop = Box<dyn FnOnce(Ended) + Send>;
+type IdleCheck = Box<dyn Fn() + Send + Sync>;
 
 /// Why an informer stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,6 +209,13 @@ impl<T: Object> SharedInformer<T> {
     /// Returns a lister, which reads the cache by namespace and labels.
     pub fn lister(&self) -> Lister<T> {
         Lister::new(self.store())
+    }
+
+    /// Returns a reader of the objects that were deleted a short time ago; see [`InformerOptions::linger`].
+    ///
+    /// [`InformerOptions::linger`]: crate::InformerOptions::linger
+    pub fn lingering(&self) -> Lingering<T> {
+        Lingering::new(self.store())
     }
 
     /// Waits until the first list is in the cache. [`Wait::within`] sets a limit.
@@ -455,6 +469,27 @@ impl InformerShared {
         self.core.number
     }
 
+    /// Returns true if the program does not use the informer: there is one handle, that of the factory, and no handler,
+    /// stream, store, lister or index.
+    #[cfg(feature = "kube")]
+    pub(crate) fn is_idle(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1
+            && self.core.own_stores.get().is_some_and(|own| self.core.store.handles() <= *own)
+            && self.core.writing.lock().processor.is_idle()
+    }
+
+    /// Sets the function that is called at each period while the informer runs.
+    #[cfg(feature = "kube")]
+    pub(crate) fn check_idle(&self, period: Duration, check: impl Fn() + Send + Sync + 'static) {
+        let _ = self.core.idle_check.set((period, Box::new(check)));
+    }
+
+    /// Stops all parts, and does not wait for their end.
+    #[cfg(feature = "kube")]
+    pub(crate) fn end(&self) {
+        self.core.end(&self.cancel, Ended::Asked);
+    }
+
     /// Calls a function once the informer has stopped, for any reason.
     #[cfg(feature = "kube")]
     pub(crate) fn on_stop(&self, call: impl FnOnce(Ended) + Send + 'static) {
@@ -470,7 +505,9 @@ impl Core {
     fn health(&self) -> Health {
         // One after another, so that no lock is held while the next one is taken or the representation is called.
         let (handlers, figures) = (self.handlers(), (self.figures)());
-        Health { objects: self.store.len(), queued: self.sink.len(), handlers, figures, ..self.health.health() }
+        let lingering = self.store.lingering_counts().map(LingeringHealth::from);
+        let (objects, queued) = (self.store.len(), self.sink.len());
+        Health { objects, lingering, queued, handlers, figures, ..self.health.health() }
     }
 
     /// Returns the health of every handler.

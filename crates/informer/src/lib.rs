@@ -37,7 +37,8 @@
 //! |---|---|
 //! | make informers, and share them | [`SharedInformerFactory`], [`client()`], [`InformerRequest`], [`Selection`], [`InformerOptions`] |
 //! | receive changes | [`SharedInformer::on_event`], [`EventHandler`] (with the guarantees), [`AsyncEventHandler`], [`EventStream`], [`Event`] |
-//! | read objects | [`Store`], [`Snapshot`], [`Lister`], [`Index`], [`Selector`], [`Lookup`] |
+//! | build one state from several kinds | [`Consumer`] |
+//! | read objects | [`Store`], [`Snapshot`], [`Lister`], [`Index`], [`Selector`], [`Lookup`], [`Lingering`] |
 //! | wait | [`SharedInformer::synced`], [`wait_for`](SharedInformer::wait_for), [`saw`](SharedInformer::saw), [`wait_for_latest`](SharedInformer::wait_for_latest), [`Wait`], [`Store::changed_since`] |
 //! | choose what is kept of each object | a type: `Pod`, [`View`], [`Compact`], [`Metadata`], [`Identity`]; your own with [`Object`] and [`Decode`] |
 //! | know how the informer does | [`Health`], [`InformerError`], [`AnyInformer`] |
@@ -70,12 +71,12 @@ mod testing;
 pub use factory::{FactoryBuilder, FactoryError, InformerRequest, SharedInformerFactory, client, client_from};
 pub use health::{
     AnyProbe, AnyQueue, Counts, ElectionHealth, FailingItem, HandlerHealth, Health, HealthChanges, InformerError,
-    PartHealth, Problem, QueueHealth, RecentFailure, Undecodable, WorkTimes,
+    LingeringHealth, PartHealth, Problem, QueueHealth, RecentFailure, Undecodable, WorkTimes,
 };
 pub use informer::{
-    AnyEvent, AnyInformer, Difference, EventKind, InformerBuilder, InvalidChange, InvalidChanges, Lookup,
-    NamespaceGuard, NamespaceState, Registration, ScopeError, SharedInformer, StartError, StillRunning, VerifyError,
-    Wait, WaitError,
+    AnyEvent, AnyInformer, Consumer, ConsumerHandle, Difference, EventKind, InformerBuilder, InvalidChange,
+    InvalidChanges, Lookup, NamespaceGuard, NamespaceState, Registration, ScopeError, SharedInformer, StartError,
+    StillRunning, VerifyError, Wait, WaitError,
 };
 pub use lister::{Lister, NamespaceLister};
 pub use object::{
@@ -93,7 +94,7 @@ pub use representation::{
 };
 pub use settings::{BackoffOptions, InformerOptions, QueueOrder, Selection, SelectionError};
 pub use source::{BadObject, SourceError, Status};
-pub use store::{Index, IndexError, IndexValues, Revision, Snapshot, Store};
+pub use store::{Index, IndexError, IndexValues, Lingering, Revision, Snapshot, Store};
 /// The token that stops a reflector, or a loop over changes.
 pub use tokio_util::sync::CancellationToken;
 

@@ -18,9 +18,9 @@ use tracing::warn;
 pub use self::event::{BatchReason, Event};
 pub use self::filtered::FilteringEventHandler;
 pub use self::handle::{HandlerGuard, HandlerHandle, RemoveError, RemoveMode};
-pub(crate) use self::handler::AnyHandler;
+pub(crate) use self::handler::{AnyHandler, SharedHandler, Turn};
 pub use self::handler::{AsyncEventHandler, EventHandler, EventHandlerFuncs};
-pub(crate) use self::listener::Listener;
+pub(crate) use self::listener::{Listener, new_caller};
 pub use self::mailbox::Delivery;
 pub(crate) use self::mailbox::{EventBatch, drop_in_pieces};
 pub use self::stream::EventStream;
@@ -184,7 +184,7 @@ impl Processor {
 
     /// Returns true inside a callback of one of these listeners.
     pub(crate) fn is_called_from_one(&self) -> bool {
-        listener::current().is_some_and(|current| self.all().any(|listener| listener.id == current))
+        self.all().any(|listener| listener.is_running_here())
     }
 
     /// Closes the processor, and returns all listeners for the caller to close. A listener that is added later is
@@ -199,6 +199,12 @@ impl Processor {
         if !std::mem::replace(&mut self.synced, true) {
             self.listeners.iter().for_each(|listener| listener.mailbox.push_synced());
         }
+    }
+
+    /// Returns true if there is no listener, and no removed one whose call still runs.
+    #[cfg(feature = "kube")]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.all().all(|listener| listener.has_ended())
     }
 
     /// Returns the names of the listeners whose callback has not returned.

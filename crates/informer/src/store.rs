@@ -6,12 +6,14 @@
 //! | many objects, or several consistent reads | [`Store::snapshot`]: all objects of one instant, in constant time |
 //! | the objects that share a value | [`Index::get`], made by `add_index` |
 //! | by namespace or by labels | [`Lister`](crate::Lister) |
+//! | deleted a short time ago | [`Lingering`] |
 //!
 //! This module uses no sockets, clocks or tasks, and only [`Store::changed_since`] waits. Index functions run outside
 //! the lock of the readers.
 
 mod chunks;
 mod index;
+mod lingering;
 mod slots;
 mod snapshot;
 mod state;
@@ -23,9 +25,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 pub use self::index::{Index, IndexError, IndexValues};
 pub(crate) use self::index::{IndexFailure, IndexFunction, Values as IndexValuesOf, index_function};
+pub use self::lingering::Lingering;
+pub(crate) use self::lingering::{Departure, LingerLimits, LingeringCounts};
 pub(crate) use self::slots::Slot;
 pub use self::snapshot::Snapshot;
 pub use self::state::Revision;
@@ -62,6 +67,8 @@ struct StoreShared {
     state: RwLock<StoreState>,
     /// Notified when the content may have changed, and when it will not change any more.
     changed: Notify,
+    /// Notified when a deleted object may have begun to linger.
+    lingered: Notify,
     /// True once the content will not change any more.
     closed: AtomicBool,
 }
@@ -70,7 +77,8 @@ impl<T: Cached + ?Sized> Store<T> {
     /// Makes an empty store and its writer. The seed only affects how keys are hashed.
     pub fn new(seed: u64) -> (Self, StoreWriter<T>) {
         let state = RwLock::new(StoreState::new(seed));
-        let shared = Arc::new(StoreShared { state, changed: Notify::new(), closed: AtomicBool::new(false) });
+        let (changed, lingered, closed) = (Notify::new(), Notify::new(), AtomicBool::new(false));
+        let shared = Arc::new(StoreShared { state, changed, lingered, closed });
         let store = Self { shared, objects: PhantomData };
         (store.clone(), StoreWriter::new(store))
     }
@@ -101,7 +109,7 @@ impl<T: Cached + ?Sized> Store<T> {
 
     /// Returns all objects and indexes of this instant, in constant time at any size.
     pub fn snapshot(&self) -> Snapshot<T> {
-        Snapshot::new(self.shared.state.read().clone())
+        Snapshot::new(self.shared.state.read().without_lingering())
     }
 
     /// Iterates over all objects of this instant, in no particular order.
@@ -177,6 +185,30 @@ impl<T: Cached + ?Sized> Store<T> {
     /// Returns an object and its slot: a hint for [`StoreChange::Put`].
     pub(crate) fn find(&self, key: KeyRef<'_>) -> Option<(Slot, Arc<dyn Object>)> {
         self.shared.state.read().find(key).map(|(slot, object)| (slot, object.clone()))
+    }
+
+    /// Returns how many handles of this store exist, indexes and listers included.
+    pub(crate) fn handles(&self) -> usize {
+        Arc::strong_count(&self.shared)
+    }
+
+    /// Returns figures of the lingering objects; `None` if none may linger.
+    pub(crate) fn lingering_counts(&self) -> Option<LingeringCounts> {
+        self.read(|state| state.lingering.as_ref().map(|lingering| lingering.counts()))
+    }
+
+    /// Returns when the time of the first lingering object is over; `None` if no object lingers.
+    pub(crate) fn lingering_ends(&self) -> Option<Instant> {
+        self.read(|state| state.lingering.as_ref().and_then(|lingering| lingering.ends()))
+    }
+
+    /// Waits until another object may be the first lingering one. Only one task may wait.
+    ///
+    /// # Cancel safety
+    ///
+    /// Waiting again is fine.
+    pub(crate) async fn lingered(&self) {
+        self.shared.lingered.notified().await;
     }
 
     /// Returns the same cache with another type: the type of its objects, or `dyn Object`.

@@ -17,7 +17,8 @@ fn names() -> Vec<String> {
     let sources =
         std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).expect("there are examples");
     let sources = sources.map(|entry| entry.expect("an entry can be read").path());
-    let rust = sources.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let rust = sources
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists());
     let mut names: Vec<_> = rust.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
     names.sort();
     names
@@ -38,6 +39,7 @@ fn every_example_runs_and_ends() {
         ("delta_fifo", "  a list is complete: "),
         ("dynamic", "+ default/bolt {\"size\":0}"),
         ("indexes", "by node: node-0 "),
+        ("log_enricher", "{\"line\":\"the server is ready\",\"origin\":{\"container\":"),
         ("many_handlers", "slow     received "),
         ("nodes", "the handler has received all of them"),
         ("pods", "synced: "),

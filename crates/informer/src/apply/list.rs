@@ -42,7 +42,7 @@ pub(super) async fn prepare_list(
             pieces.next().await;
         }
         for object in gone {
-            store.remove(object.id().key);
+            store.delete(object.id().key);
             events.push(Event::Deleted(Deleted::Unknown(object)));
             pieces.next().await;
         }

@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube_client::Client;
 use tokio::sync::Semaphore;
@@ -25,6 +26,7 @@ pub struct FactoryBuilder {
     options: InformerOptions,
     by_type: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
     first_lists: usize,
+    idle_time: Option<Duration>,
 }
 
 impl FactoryBuilder {
@@ -36,6 +38,7 @@ impl FactoryBuilder {
             options: InformerOptions::new(),
             by_type: HashMap::new(),
             first_lists: FIRST_LISTS,
+            idle_time: None,
         }
     }
 
@@ -74,13 +77,41 @@ impl FactoryBuilder {
         self
     }
 
+    /// Stops an informer that the program has not used for this time. The default is never: an informer runs as long as
+    /// the factory.
+    ///
+    /// An informer is used while a handle to it exists, a handler or a stream is registered, or a
+    /// [`Store`](crate::Store), a [`Lister`](crate::Lister) or an [`Index`](crate::Index) of it exists. A
+    /// [`Snapshot`](crate::Snapshot) and an [`AnyInformer`](crate::AnyInformer) are no use. A later request makes a new
+    /// informer, which lists again, and has none of the indexes of the one before.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_informer::SharedInformerFactory;
+    /// # doc_server::with(async |server| {
+    /// # let client = server.client();
+    /// let factory = SharedInformerFactory::builder(client).stop_idle_after(Duration::from_secs(600)).build();
+    /// factory.start()?;
+    /// let maps = factory.informer::<ConfigMap>()?;
+    /// maps.synced().await?;
+    /// drop(maps); // From now on the informer is idle. A request within ten minutes returns it again.
+    /// # Ok(()) });
+    /// ```
+    #[must_use]
+    pub fn stop_idle_after(mut self, time: Duration) -> Self {
+        self.idle_time = Some(time);
+        self
+    }
+
     /// Makes the factory.
     pub fn build(self) -> SharedInformerFactory {
-        let Self { client, name, selection, options, by_type, first_lists } = self;
+        let Self { client, name, selection, options, by_type, first_lists, idle_time } = self;
         let first_lists = Arc::new(Semaphore::new(first_lists.min(Semaphore::MAX_PERMITS)));
         let recovery = Recovery::default();
+        let state = Mutex::default();
         let shared =
-            FactoryShared { client, name, selection, options, by_type, first_lists, recovery, state: Mutex::default() };
+            FactoryShared { client, name, selection, options, by_type, first_lists, idle_time, recovery, state };
         SharedInformerFactory { shared: Arc::new(shared) }
     }
 }

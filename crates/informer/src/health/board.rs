@@ -105,6 +105,7 @@ impl HealthBoard {
             counts: Counts::default(),
             recent_failures: Vec::new(),
             objects: 0,
+            lingering: None,
             queued: 0,
             handlers: Vec::new(),
             figures: Vec::new(),

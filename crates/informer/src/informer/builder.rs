@@ -1,10 +1,11 @@
 //! Configures informers.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::scopes::{Follower, NamespaceSource, Scopes};
@@ -21,7 +22,7 @@ use crate::reflector::{PROGRESS_DEADLINE, Recovery};
 use crate::settings::{InformerOptions, Selection};
 use crate::source::ListWatch;
 use crate::source::feed::{Feed, Transform, feed};
-use crate::store::Store;
+use crate::store::{LingerLimits, Store};
 
 /// How many informers this process has made.
 static MADE: AtomicU64 = AtomicU64::new(0);
@@ -190,6 +191,11 @@ fn build(
     let secret = resource.as_ref().is_some_and(ResourceType::is_secret);
     let health = HealthBoard::new(name.clone(), secret, scopes.clone());
     let (store, mut writer) = Store::<dyn Object>::new(seed);
+    let lingers = options.linger.is_some_and(|time| !time.is_zero());
+    if let Some(time) = options.linger.filter(|_| lingers) {
+        let (objects, bytes) = options.linger_at_most.unwrap_or((10_000, 64 * 1024 * 1024));
+        writer.linger(LingerLimits { time, objects, bytes }, Instant::now());
+    }
     // This is the first index of a new store, so its name is free.
     let _ = writer.add_index(NAMESPACE_INDEX, |object: &dyn Object, add: &mut dyn FnMut(&str)| {
         object.id().key.namespace().into_iter().for_each(add);
@@ -220,9 +226,12 @@ fn build(
         resync_period,
         figures,
         on_stop: Mutex::new(None),
+        idle_check: OnceLock::new(),
+        own_stores: OnceLock::new(),
     });
     let follower = Box::new(Follower { core: core.clone(), options, seed, first_lists, recovery });
     let applier = Box::new(Applier::new(writing, scopes, outdated, (progress, waiters), health, memory_factor));
+    let _ = core.own_stores.set(core.store.handles());
     let lifecycle = Mutex::new(Lifecycle::New { follower, applier, changes, handlers: Vec::new() });
     let (cancel, ending) = (CancellationToken::new(), tokio::sync::Mutex::default());
     let (given_up, handles) = (CancellationToken::new(), AtomicUsize::new(0));

@@ -209,9 +209,23 @@ impl<T: Object> Registration<'_, T> {
         EventStream::new(events, shared)
     }
 
+    /// Returns a function that registers a handler like this, with another name.
+    pub(super) fn detached(self) -> impl FnOnce(&str, AnyHandler) -> HandlerHandle + Send + use<T> {
+        let Self { informer, name: _, delivery, resync_period } = self;
+        let informer = informer.clone();
+        move |name, handler| informer.shared.add_handler(name.to_owned(), delivery, resync_period, handler)
+    }
+
     fn add(self, handler: AnyHandler) -> HandlerHandle {
         let Self { informer, name, delivery, resync_period } = self;
         informer.shared.add_handler(name, delivery, resync_period, handler)
+    }
+}
+
+impl<'i, T: Object> From<&'i SharedInformer<T>> for Registration<'i, T> {
+    #[track_caller]
+    fn from(informer: &'i SharedInformer<T>) -> Self {
+        informer.register()
     }
 }
 

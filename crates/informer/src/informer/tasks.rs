@@ -19,6 +19,8 @@ use crate::time::after;
 
 /// How often the backlog of each handler is measured.
 const MEASURED: Duration = Duration::from_secs(15);
+/// How many lingering objects are freed before other tasks may run.
+const PIECE: usize = 256;
 
 /// Runs one task of the informer. If the task panics, or is dropped with its runtime, the whole informer stops and
 /// reports that: a cache without updates must not look healthy.
@@ -104,8 +106,37 @@ pub(super) async fn keep_time(core: Arc<Core>, resync_check: Option<Duration>, c
             metrics.figures(&(core.figures)());
         }
     };
-    let forever = async { tokio::join!(resyncs, measuring) };
-    let _: Option<((), ())> = cancel.run_until_cancelled(forever).await;
+    let forever = async { tokio::join!(resyncs, measuring, free_lingering(&core), check_idle(&core)) };
+    let _: Option<((), (), (), ())> = cancel.run_until_cancelled(forever).await;
+}
+
+/// Frees deleted objects that have lingered long enough, as long as the informer runs.
+async fn free_lingering(core: &Core) {
+    loop {
+        let Some(ends) = core.store.lingering_ends() else {
+            core.store.lingered().await;
+            continue;
+        };
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep_until(ends) => {
+                let freed = core.writing.lock().writer.expire(Instant::now(), PIECE);
+                drop(freed); // Outside the lock: it may free many objects.
+                tokio::task::yield_now().await;
+            }
+            () = core.store.lingered() => {}
+        }
+    }
+}
+
+/// Checks at each period whether the informer is used.
+async fn check_idle(core: &Core) {
+    let Some((period, check)) = core.idle_check.get() else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(*period).await;
+        crate::yield_point::maybe_yield().await;
+        check();
+    }
 }
 
 /// The sink of a reflector of an informer.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::listener::{Listener, ListenerPhase, current};
+use super::listener::{Listener, ListenerPhase};
 
 /// Decides what happens to the waiting events of a handler that is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,7 +99,7 @@ impl HandlerHandle {
     ///
     /// The first poll removes the handler. Waiting again is fine.
     pub async fn remove(&self, mode: RemoveMode) -> Result<(), RemoveError> {
-        if current() == Some(self.listener.id) {
+        if self.listener.is_running_here() {
             return Err(RemoveError::FromItself(self.name().to_owned()));
         }
         self.close(mode);

@@ -210,6 +210,8 @@ pub(crate) enum AnyHandler {
     Blocking(Option<BoxedHandler>),
     /// A handler that receives several events in one call.
     Batch(BoxedBatchHandler),
+    /// A handler of batches that shares its state with handlers of other informers.
+    Shared(Box<dyn SharedHandler>),
 }
 
 pub(crate) type BoxedHandler = Box<dyn FnMut(Event<dyn Object>) + Send>;
@@ -220,7 +222,43 @@ pub(crate) trait DynAsyncHandler: Send {
     fn call(&mut self, event: Event<dyn Object>) -> BoxFuture<'_, ()>;
 }
 
+/// A handler of batches that shares its state with handlers of other informers. Only one of them is called at a time.
+pub(crate) trait SharedHandler: Send {
+    /// Returns a number that all handlers of the same state have, and no other.
+    fn group(&self) -> u64;
+
+    /// Waits until no handler of the same state is called. Those that wait take turns in the order of their waits.
+    fn turn(&mut self) -> BoxFuture<'_, Box<dyn Turn + '_>>;
+}
+
+/// The turn of a handler of batches.
+pub(crate) trait Turn: Send {
+    fn deliver(&mut self, events: Vec<Event<dyn Object>>, reason: BatchReason);
+
+    /// Called once, after all objects of the initial state are delivered.
+    fn synced(&mut self) {}
+}
+
+impl Turn for BoxedBatchHandler {
+    fn deliver(&mut self, events: Vec<Event<dyn Object>>, reason: BatchReason) {
+        self(events, reason);
+    }
+}
+
 impl AnyHandler {
+    /// Returns true if the handler receives batches.
+    pub(super) fn takes_batches(&self) -> bool {
+        matches!(self, Self::Batch(_) | Self::Shared(_))
+    }
+
+    /// Returns the number of the handlers that share a state with this one.
+    pub(super) fn group(&self) -> Option<u64> {
+        match self {
+            Self::Shared(handler) => Some(handler.group()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn sync<T: Object>(mut handler: impl FnMut(Event<T>) + Send + 'static) -> Self {
         Self::Sync(Box::new(move |event| handler(event.typed())))
     }
@@ -284,6 +322,7 @@ impl AnyHandler {
         match self {
             Self::Sync(handler) => call_caught(handler, event),
             Self::Batch(handler) => call_batch_caught(handler, vec![event], BatchReason::Live),
+            Self::Shared(handler) => call_batch_caught(&mut *handler.turn().await, vec![event], BatchReason::Live),
             Self::Async(handler) => match catch_unwind(AssertUnwindSafe(|| handler.call(event))) {
                 Ok(future) => {
                     AssertUnwindSafe(future).catch_unwind().await.map_err(|panic| crate::panic_message(&*panic))
@@ -313,11 +352,16 @@ pub(super) fn call_caught(handler: &mut BoxedHandler, event: Event<dyn Object>) 
 
 /// Calls a handler of batches, as [`call_caught`] does.
 pub(super) fn call_batch_caught(
-    handler: &mut BoxedBatchHandler,
+    turn: &mut dyn Turn,
     events: Vec<Event<dyn Object>>,
     reason: BatchReason,
 ) -> Result<(), String> {
-    catch_unwind(AssertUnwindSafe(|| handler(events, reason))).map_err(|panic| crate::panic_message(&*panic))
+    catch_unwind(AssertUnwindSafe(|| turn.deliver(events, reason))).map_err(|panic| crate::panic_message(&*panic))
+}
+
+/// Notifies a handler that the initial state is delivered, as [`call_caught`] does.
+pub(super) fn call_synced_caught(turn: &mut dyn Turn) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(|| turn.synced())).map_err(|panic| crate::panic_message(&*panic))
 }
 
 impl<T> fmt::Debug for EventHandlerFuncs<T> {

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::handler::{AnyHandler, call_batch_caught, call_caught};
+use super::handler::{AnyHandler, SharedHandler, Turn, call_batch_caught, call_caught, call_synced_caught};
 use super::mailbox::{Delivery, Mailbox, Parcel, drop_in_pieces};
 use super::{BatchReason, Event};
 use crate::health::{HandlerHealth, HealthBoard, InformerError};
@@ -22,11 +22,19 @@ use crate::object::Object;
 const WITHOUT_YIELD: usize = 256;
 
 tokio::task_local! {
-    /// The id of the handler whose callback is running. With it, a handler does not wait for itself.
+    /// The caller of the callback that is running. With it, a handler does not wait for itself.
     static CURRENT: u64;
 }
 
-/// Returns the id of the handler whose callback is running.
+/// The number of the next caller: of a handler, or of handlers that share a state.
+static NEXT_CALLER: AtomicU64 = AtomicU64::new(0);
+
+/// Returns a number that no other handler has.
+pub(crate) fn new_caller() -> u64 {
+    NEXT_CALLER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Returns the caller of the callback that is running.
 pub(super) fn current() -> Option<u64> {
     CURRENT.try_with(|id| *id).ok()
 }
@@ -42,6 +50,8 @@ pub(super) fn within<R>(id: Option<u64>, run: impl FnOnce() -> R) -> R {
 /// One registered handler of any form.
 pub(crate) struct Listener {
     pub(crate) id: u64,
+    /// The id, or the number of all handlers that share a state with this one.
+    caller: AtomicU64,
     pub(crate) mailbox: Mailbox,
     pub(crate) resync: Mutex<Resync>,
     pub(super) status: Arc<ListenerStatus>,
@@ -113,13 +123,13 @@ impl ListenerStatus {
 
 impl Listener {
     pub(crate) fn new(name: String, delivery: Delivery, resync: Option<Duration>) -> Self {
-        // Unique among all informers, so that a callback can tell which informer it belongs to.
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let phase = watch::Sender::new(ListenerPhase::New);
         let status = Arc::new(ListenerStatus { name, in_hand: AtomicUsize::new(0), phase });
         let resync = Mutex::new(Resync { requested: resync, ..Resync::default() });
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id, mailbox: Mailbox::new(delivery), resync, status, has_task: AtomicBool::new(false) }
+        // Unique among all informers, so that a callback can tell which informer it belongs to.
+        let id = new_caller();
+        let (caller, has_task) = (AtomicU64::new(id), AtomicBool::new(false));
+        Self { id, caller, mailbox: Mailbox::new(delivery), resync, status, has_task }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -129,6 +139,11 @@ impl Listener {
     /// Returns true while a task of the informer delivers.
     pub(crate) fn has_task(&self) -> bool {
         self.has_task.load(Ordering::Relaxed)
+    }
+
+    /// Returns true inside a callback of this handler, or of one that shares its state.
+    pub(super) fn is_running_here(&self) -> bool {
+        current() == Some(self.caller.load(Ordering::Relaxed))
     }
 
     pub(crate) fn backlog(&self) -> usize {
@@ -172,10 +187,12 @@ impl Listener {
         // for the end must not wait for ever. A call that blocks holds the guard, too, since nothing can stop such a
         // call.
         let ended = Arc::new(ListenerEndGuard(self.status.clone()));
+        let caller = handler.group().unwrap_or(self.id);
+        self.caller.store(caller, Ordering::Relaxed);
         async move {
             let _closes = ClosesOnDrop(&self.mailbox);
             self.has_task.store(true, Ordering::Relaxed);
-            CURRENT.scope(self.id, self.deliver_all(&mut handler, &health, &given_up, &ended)).await;
+            CURRENT.scope(caller, self.deliver_all(&mut handler, &health, &given_up, &ended)).await;
             drop(handler); // Before the end is announced: `remove` promises that the handler is dropped.
             drop(ended);
         }
@@ -195,8 +212,11 @@ impl Listener {
         while let Some(parcel) = self.mailbox.next().await {
             deliveries.now = Instant::now();
             match parcel {
-                Parcel::Synced => self.status.synced(),
-                parcel if matches!(deliveries.handler, AnyHandler::Batch(_)) => deliveries.deliver_batch(parcel).await,
+                Parcel::Synced => {
+                    deliveries.synced().await;
+                    self.status.synced();
+                }
+                parcel if deliveries.handler.takes_batches() => deliveries.deliver_batch(parcel).await,
                 Parcel::Replay(known) => {
                     self.status.set_in_hand(known.len());
                     for object in known.objects() {
@@ -260,6 +280,16 @@ impl Deliveries<'_> {
     /// Delivers a parcel in one call. Live events that wait behind live events are delivered in the same call.
     async fn deliver_batch(&mut self, parcel: Parcel) {
         let mailbox = &self.listener.mailbox;
+        let mut own_turn = None;
+        // Further events may arrive during the wait for the turn. They belong to this batch.
+        let turn: &mut dyn Turn = match &mut *self.handler {
+            AnyHandler::Batch(handler) => handler,
+            AnyHandler::Shared(handler) => match turn(&mut **handler, mailbox, self.given_up).await {
+                Some(turn) => &mut **own_turn.insert(turn),
+                None => return,
+            },
+            _ => return,
+        };
         // Not more than wait now, so that the call begins although further events arrive.
         let (reason, mut more) = match &parcel {
             Parcel::Events(_, BatchReason::Live) => (BatchReason::Live, mailbox.len()),
@@ -283,10 +313,9 @@ impl Deliveries<'_> {
             }
         }
         self.now = Instant::now();
-        if let AnyHandler::Batch(handler) = &mut *self.handler
-            && !mailbox.is_discarded()
-        {
-            let outcome = call_batch_caught(handler, batch, reason);
+        if !mailbox.is_discarded() {
+            let outcome = call_batch_caught(turn, batch, reason);
+            drop(own_turn);
             self.called(outcome);
         }
         // The parcels hold the last references to old states.
@@ -294,6 +323,19 @@ impl Deliveries<'_> {
             if let Parcel::Events(events, _) = parcel {
                 drop_in_pieces(events).await;
             }
+        }
+    }
+
+    /// Notifies a handler that shares its state that all objects of the initial state are delivered.
+    async fn synced(&mut self) {
+        let AnyHandler::Shared(handler) = &mut *self.handler else { return };
+        let mailbox = &self.listener.mailbox;
+        let Some(mut turn) = turn(&mut **handler, mailbox, self.given_up).await else { return };
+        self.now = Instant::now();
+        if !mailbox.is_discarded() {
+            let outcome = call_synced_caught(&mut *turn);
+            drop(turn);
+            self.called(outcome);
         }
     }
 
@@ -322,6 +364,24 @@ impl Deliveries<'_> {
                 // Only a call that awaits can be given up. Nothing else here waits for long.
                 self.given_up.run_until_cancelled(call).await.unwrap_or(Ok(()))
             }
+        }
+    }
+}
+
+/// Waits for the turn of a handler that shares its state. The applier does not wait meanwhile. Returns `None` if the
+/// handler is given up.
+async fn turn<'h>(
+    handler: &'h mut dyn SharedHandler,
+    mailbox: &Mailbox,
+    given_up: &CancellationToken,
+) -> Option<Box<dyn Turn + 'h>> {
+    let mut turn = handler.turn();
+    let first = poll_fn(|context| Poll::Ready(turn.as_mut().poll(context))).await;
+    match first {
+        Poll::Ready(turn) => Some(turn),
+        Poll::Pending => {
+            mailbox.awaits();
+            given_up.run_until_cancelled(turn).await
         }
     }
 }

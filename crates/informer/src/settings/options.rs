@@ -28,6 +28,8 @@ pub struct InformerOptions {
     pub(crate) relist_period: Option<Duration>,
     pub(crate) object_limit: Option<usize>,
     pub(crate) optional: Option<bool>,
+    pub(crate) linger: Option<Duration>,
+    pub(crate) linger_at_most: Option<(usize, u64)>,
     pub(crate) seed: Option<u64>,
 }
 
@@ -111,6 +113,20 @@ impl InformerOptions {
         Self { optional: Some(optional), ..self }
     }
 
+    /// Sets how long the last states of deleted objects stay readable with
+    /// [`SharedInformer::lingering`](crate::SharedInformer::lingering). The default is zero: they do not.
+    #[must_use]
+    pub fn linger(self, time: Duration) -> Self {
+        Self { linger: Some(time), ..self }
+    }
+
+    /// Sets how many deleted objects may linger, and how many bytes of memory they may take, estimated from the bytes on
+    /// the wire. The default is 10,000 objects and 64 MiB. Beyond that those that were deleted first are dropped.
+    #[must_use]
+    pub fn linger_at_most(self, objects: usize, bytes: u64) -> Self {
+        Self { linger_at_most: Some((objects, bytes)), ..self }
+    }
+
     /// Sets the seed of all random numbers: the same seed gives the same delays.
     ///
     /// A factory derives a seed for each of its informers from its own, so that they do not all retry at the same
@@ -135,6 +151,8 @@ impl InformerOptions {
             relist_period: self.relist_period.or(other.relist_period),
             optional: self.optional.or(other.optional),
             object_limit: self.object_limit.or(other.object_limit),
+            linger: self.linger.or(other.linger),
+            linger_at_most: self.linger_at_most.or(other.linger_at_most),
             seed: self.seed.or(other.seed),
         }
     }

@@ -8,6 +8,7 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::index::{FEW, IndexState, Values};
+use super::lingering::{Departure, LingeringState};
 use super::slots::{Slot, Slots};
 use super::table::Table;
 use crate::object::{KeyRef, Object, ResourceVersion};
@@ -26,6 +27,8 @@ pub(super) struct StoreState {
     pub(super) version: Option<ResourceVersion>,
     /// Grows with each object that is put in or removed.
     pub(super) revision: Revision,
+    /// The objects that were deleted a short time ago; `None` if none may linger.
+    pub(super) lingering: Option<Arc<LingeringState>>,
 }
 
 /// An object, its key and its index values, so that they are computed only once.
@@ -49,6 +52,24 @@ impl StoreState {
             indexes: Arc::default(),
             version: None,
             revision: Revision(0),
+            lingering: None,
+        }
+    }
+
+    pub(super) fn hasher(&self) -> &FixedState {
+        &self.hasher
+    }
+
+    /// Returns the same state without the lingering objects, so that it does not keep them in memory.
+    pub(super) fn without_lingering(&self) -> Self {
+        Self {
+            hasher: self.hasher.clone(),
+            entries: self.entries.clone(),
+            by_key: self.by_key.clone(),
+            indexes: self.indexes.clone(),
+            version: self.version.clone(),
+            revision: self.revision,
+            lingering: None,
         }
     }
 
@@ -105,6 +126,9 @@ impl StoreState {
             }
             return None;
         };
+        if self.lingering.is_some() {
+            self.linger_replaced(slot, &*object);
+        }
         if !self.is_posted(slot, values) {
             self.post(slot, values);
         }
@@ -124,9 +148,69 @@ impl StoreState {
         Some(object)
     }
 
+    /// Removes an object that was deleted, and returns it. If deleted objects may linger, `last` lingers with its index
+    /// values, or without it the state in the store.
+    pub(super) fn delete(
+        &mut self,
+        key: KeyRef<'_>,
+        last: Option<(&Arc<dyn Object>, &Values)>,
+    ) -> Option<Arc<dyn Object>> {
+        if self.lingering.is_some() {
+            self.linger(|state, lingering| {
+                let Some((slot, known)) = state.find(key) else { return };
+                match last {
+                    Some((last, values)) => lingering.add(last.clone(), values.iter()),
+                    None => lingering.add(known.clone(), state.values(slot)),
+                }
+            });
+        }
+        self.remove(key)
+    }
+
+    /// Sets when the objects that are deleted from now on were deleted.
+    pub(super) fn departs(&mut self, departure: Departure) {
+        if let Some(lingering) = &mut self.lingering {
+            Arc::make_mut(lingering).departs(departure);
+        }
+    }
+
+    /// Takes out the objects that do not linger any more, to be dropped outside of any lock.
+    pub(super) fn take_freed(&mut self) -> Vec<Arc<dyn Object>> {
+        match &mut self.lingering {
+            Some(lingering) if lingering.has_freed() => Arc::make_mut(lingering).take_freed(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Lets the object in a slot linger if the new one is another object of the same name.
+    fn linger_replaced(&mut self, slot: Slot, new: &dyn Object) {
+        self.linger(|state, lingering| {
+            let Some(Entry { object: old, .. }) = state.entries.get(slot) else { return };
+            let (before, after) = (old.id().uid, new.id().uid);
+            if before != after && !before.is_empty() && !after.is_empty() {
+                lingering.add(old.clone(), state.values(slot));
+            }
+        });
+    }
+
+    fn linger(&mut self, add: impl FnOnce(&Self, &mut LingeringState)) {
+        let Some(mut lingering) = self.lingering.take() else { return };
+        add(self, Arc::make_mut(&mut lingering));
+        self.lingering = Some(lingering);
+    }
+
+    /// Iterates over the index values of the object in a slot.
+    fn values(&self, slot: Slot) -> impl Iterator<Item = (u32, &str)> {
+        let posted = self.entries.get(slot).into_iter().flat_map(|entry| entry.posted.iter());
+        posted.filter_map(|&(index, number)| Some((index, self.indexes[index as usize].value(number)?)))
+    }
+
     /// Adds an index with the values of every object.
     pub(super) fn add_index(&mut self, index: IndexState, mut values: impl FnMut(&dyn Object, u32, &mut Values)) {
         let at = self.indexes.len() as u32;
+        if let Some(lingering) = &mut self.lingering {
+            Arc::make_mut(lingering).add_index(index.name(), |object, of_object| values(object, at, of_object));
+        }
         Arc::make_mut(&mut self.indexes).push(index);
         let slots: Vec<Slot> = self.entries.iter().map(|(slot, _)| slot).collect();
         let mut of_object = Values::default();
@@ -226,14 +310,7 @@ fn is_key(text: &[u8], key: KeyRef<'_>) -> bool {
 
 impl Clone for StoreState {
     fn clone(&self) -> Self {
-        Self {
-            hasher: self.hasher.clone(),
-            entries: self.entries.clone(),
-            by_key: self.by_key.clone(),
-            indexes: self.indexes.clone(),
-            version: self.version.clone(),
-            revision: self.revision,
-        }
+        Self { lingering: self.lingering.clone(), ..self.without_lingering() }
     }
 }
 

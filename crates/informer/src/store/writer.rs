@@ -5,8 +5,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tokio::time::Instant;
+
 use super::Store;
 use super::index::{Index, IndexError, IndexFailure, IndexFunction, IndexState, NamedFunction, Values, index_function};
+use super::lingering::{Departure, LingerLimits, LingeringState};
 use super::slots::Slot;
 use super::state::StoreState;
 use crate::object::{Cached, KeyRef, Object, ResourceVersion};
@@ -96,6 +99,22 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         result
     }
 
+    /// Lets deleted objects linger. This must be called before the first index is added.
+    pub(crate) fn linger(&mut self, limits: LingerLimits, now: Instant) {
+        let mut state = self.store.shared.state.write();
+        state.lingering = Some(Arc::new(LingeringState::new(limits, state.hasher().clone(), now)));
+    }
+
+    /// Removes lingering objects whose time is over, at most this many, and returns them, to be dropped outside of any
+    /// lock. A transaction that has begun is not overtaken: it brings them back, and they are removed again.
+    pub(crate) fn expire(&mut self, now: Instant, most: usize) -> Freed {
+        let mut state = self.store.shared.state.write();
+        if let Some(lingering) = &mut state.lingering {
+            Arc::make_mut(lingering).expire(now, most);
+        }
+        state.take_freed()
+    }
+
     /// Begins a transaction that other changes may overtake.
     pub(crate) fn begin(&self) -> Transaction<T> {
         Transaction {
@@ -114,32 +133,49 @@ impl<T: Cached + ?Sized> StoreWriter<T> {
         if transaction.began == self.changes { Ok(self.install(transaction)) } else { Err(Overtaken) }
     }
 
-    fn install(&mut self, transaction: Transaction<T>) -> (Replaced, Vec<IndexFailure>) {
+    fn install(&mut self, mut transaction: Transaction<T>) -> (Replaced, Vec<IndexFailure>) {
         self.changes += 1;
         self.functions = transaction.functions;
+        let freed = transaction.state.take_freed();
+        let lingers = transaction.state.lingering.is_some();
         // There is no other writer, so a state that was prepared on a copy can take the place of the original.
         let replaced = std::mem::replace(&mut *self.store.shared.state.write(), transaction.state);
         self.store.shared.changed.notify_waiters();
-        (Replaced(replaced), transaction.failures)
+        if lingers {
+            self.store.shared.lingered.notify_one();
+        }
+        (Replaced(replaced, freed), transaction.failures)
     }
 
-    /// Applies prepared changes and sets the version, under one lock.
+    /// Applies prepared changes and sets the version, under one lock. If deleted objects may linger, `departure` tells
+    /// when they were deleted. Returns objects to be dropped outside of any lock.
     pub(crate) fn make<'c>(
         &mut self,
         changes: impl Iterator<Item = StoreChange<'c>>,
         version: Option<ResourceVersion>,
-    ) {
+        departure: Option<Departure>,
+    ) -> Freed {
         self.changes += 1;
         let mut state = self.store.shared.state.write();
+        if let Some(departure) = departure {
+            state.departs(departure);
+        }
         for change in changes {
             match change {
                 StoreChange::Put(object, values, likely) => drop(state.put(object, values, likely)),
-                StoreChange::Remove(key) => drop(state.remove(key)),
+                StoreChange::Delete(last, values) => {
+                    drop(state.delete(last.id().key, values.map(|values| (last, values))));
+                }
             }
         }
         state.version = version;
+        let freed = state.take_freed();
         drop(state);
         self.store.shared.changed.notify_waiters();
+        if departure.is_some() {
+            self.store.shared.lingered.notify_one();
+        }
+        freed
     }
 
     /// Returns the functions of all indexes.
@@ -187,12 +223,18 @@ impl<T: ?Sized> Drop for StoreWriter<T> {
 pub(crate) enum StoreChange<'c> {
     /// Adds or replaces an object, with these index values, likely in this slot.
     Put(Arc<dyn Object>, &'c Values, Option<Slot>),
-    /// Removes an object.
-    Remove(KeyRef<'c>),
+    /// Removes an object that was deleted in this state. If deleted objects linger, with its index values.
+    Delete(&'c Arc<dyn Object>, Option<&'c Values>),
 }
 
 /// The state that a transaction replaced. Dropping it may free many objects.
-pub(crate) struct Replaced(#[allow(dead_code, reason = "held to be dropped later")] StoreState);
+pub(crate) struct Replaced(
+    #[allow(dead_code, reason = "held to be dropped later")] StoreState,
+    #[allow(dead_code, reason = "held to be dropped later")] Freed,
+);
+
+/// Objects that do not linger any more.
+pub(crate) type Freed = Vec<Arc<dyn Object>>;
 
 /// Other changes were made since a transaction began.
 #[derive(Debug)]
@@ -224,6 +266,16 @@ impl<T: Cached + ?Sized> Transaction<T> {
         let object = T::erase(object);
         self.failures.append(&mut self.scratch.fill(&self.functions, &*object));
         self.state.put(object, &self.scratch, None).map(T::typed)
+    }
+
+    /// Sets when the objects that are deleted from now on were deleted.
+    pub(crate) fn departs(&mut self, departure: Departure) {
+        self.state.departs(departure);
+    }
+
+    /// Removes one object that was deleted, and returns it. It lingers, if deleted objects may.
+    pub(crate) fn delete(&mut self, key: KeyRef<'_>) -> Option<Arc<T>> {
+        self.state.delete(key, None).map(T::typed)
     }
 
     /// Removes one object, and returns it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use kube_informer::{
-    AsyncEventHandler, CancellationToken, Deleted, Event, EventHandler, EventHandlerFuncs, EventStream,
+    AsyncEventHandler, CancellationToken, Consumer, Deleted, Event, EventHandler, EventHandlerFuncs, EventStream,
     FilteringEventHandler, HandlerHandle, Object, Registration,
 };
 use tokio::task::JoinSet;
@@ -24,6 +24,7 @@ pub(crate) enum Form {
     AsyncTrait,
     Closures,
     Filtering,
+    Consumer,
 }
 
 /// How long a handler takes for each event.
@@ -31,7 +32,7 @@ pub(crate) type Pace = Option<Duration>;
 
 impl Form {
     /// All forms except the blocking one, which needs a thread.
-    pub(crate) const WITHOUT_THREAD: [Self; 8] = [
+    pub(crate) const WITHOUT_THREAD: [Self; 9] = [
         Self::Closure,
         Self::Panicking,
         Self::Async,
@@ -40,6 +41,7 @@ impl Form {
         Self::AsyncTrait,
         Self::Closures,
         Self::Filtering,
+        Self::Consumer,
     ];
     /// The label value whose objects the filtered form receives.
     pub(crate) const LABEL: &str = "1";
@@ -97,6 +99,12 @@ impl Form {
             }
             Self::Filtering => registration
                 .handler(FilteringEventHandler::new(|object: &T| object.label("l") == Some(Self::LABEL), told)),
+            Self::Consumer => {
+                let consumer = Consumer::new(told)
+                    .on(registration, |told, events, _| events.iter().for_each(|event| told.tell(event)))
+                    .on_synced(|told| told.witness.lock().unwrap().is_synced());
+                consumer.start().into_handlers().remove(0)
+            }
         }
     }
 }

@@ -14,6 +14,7 @@
 mod absent;
 mod acts;
 mod faults;
+mod lingering;
 mod log;
 mod members;
 #[path = "../oracle/mod.rs"]

@@ -9,8 +9,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use serde_json::json;
 
+use crate::lingering::LINGERS;
 use crate::log;
-
 use crate::subject::Form;
 
 pub(crate) const NAMESPACES: [&str; 3] = ["a", "a-b", "b"];
@@ -35,6 +35,8 @@ pub(crate) struct Plan {
     /// The value of the label `l` that the informer selects.
     pub(crate) label: Option<&'static str>,
     pub(crate) options: InformerOptions,
+    /// True if deleted objects linger.
+    pub(crate) lingers: bool,
     pub(crate) page_size: Option<usize>,
     pub(crate) resync_period: Option<Duration>,
     /// The share of possible faults that occur. Some defects show only if no later fault hides them.
@@ -72,6 +74,7 @@ impl Plan {
             namespaces,
             label,
             options,
+            lingers: lingers(seed),
             page_size,
             resync_period,
             trouble,
@@ -83,6 +86,10 @@ impl Plan {
     pub(crate) fn selection(&self) -> Selection {
         Selection::new().namespaces(&self.namespaces).unwrap()
     }
+}
+
+fn lingers(seed: u64) -> bool {
+    seed.is_multiple_of(3)
 }
 
 /// Returns a slow server with a short history.
@@ -127,6 +134,9 @@ fn options(
 ) -> InformerOptions {
     let order = if random.random_bool(0.5) { QueueOrder::PerObject } else { QueueOrder::Ordered };
     let mut options = InformerOptions::new().seed(seed).queue_order(order);
+    if lingers(seed) {
+        options = options.linger(LINGERS);
+    }
     if let Some(period) = resync_period {
         options = options.resync_period(period);
     }

@@ -14,12 +14,13 @@ use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::lingering::Departed;
 use crate::members::Member;
 use crate::oracle::{SharedWitness, Truth};
 use crate::plan::{NAMESPACES, Plan};
 use crate::rhythm::Rhythm;
 use crate::subject::Subject;
-use crate::{Report, faults, log};
+use crate::{Report, faults, lingering, log};
 
 pub(crate) const RESOURCE: &str = "configmaps";
 /// The informer notices a restored server within this time, whatever the state of its connection.
@@ -42,6 +43,8 @@ pub(crate) struct World<T: Subject> {
     pub(crate) restored: bool,
     /// True unless the server was restored to an older state, or a fault made it look like that.
     pub(crate) honest: bool,
+    /// Checks the lingering objects, if deleted objects linger.
+    departed: Option<Departed>,
     writes: u64,
     heartbeats: u64,
 }
@@ -54,8 +57,10 @@ impl<T: Subject> World<T> {
             .build();
         let informer = new_informer(&factory, &plan);
         let rhythm = Rhythm::of(&informer, &plan.server);
+        let departed = plan.lingers.then(Departed::new);
         let mut world = Self {
             random,
+            departed,
             plan,
             saved: None,
             factory,
@@ -115,6 +120,9 @@ impl<T: Subject> World<T> {
     /// Checks what must be true at any time.
     fn check(&mut self) {
         self.check_members();
+        if let Some(departed) = &mut self.departed {
+            departed.check(&self.informer);
+        }
         self.rhythm.look(self.informer.health().is_ready(), &self.plan.server, self.plan.page_size);
         let health = self.informer.health();
         assert!(!health.stopped, "the informer has stopped: {health:#?}");
@@ -286,6 +294,7 @@ impl<T: Subject> World<T> {
         self.by_label = None;
         self.informer = new_informer(&self.factory, &self.plan);
         self.rhythm = Rhythm::of(&self.informer, &self.plan.server);
+        self.departed = self.plan.lingers.then(Departed::new);
         self.began = Instant::now();
         self.add_member();
     }
@@ -376,6 +385,7 @@ impl<T: Subject> World<T> {
         log::note(|| format!("follows {namespaces:?} instead of {:?}", self.plan.namespaces));
         self.plan.namespaces = namespaces;
         self.rhythm.forget();
+        self.departed = None; // Objects leave the cache that are not deleted, until the change is applied.
         let change = self.informer.set_namespaces(&self.plan.namespaces).unwrap();
         if self.random.random_bool(0.5) {
             return;
@@ -383,6 +393,7 @@ impl<T: Subject> World<T> {
         let outcome = change.within(Duration::from_secs(self.random.random_range(1..60))).await;
         log::note(|| format!("the change was waited for: {outcome:?}"));
         if outcome.is_ok() {
+            self.departed = self.plan.lingers.then(Departed::new);
             let cache = self.informer.store().snapshot();
             let left =
                 cache.iter().find(|object| !self.plan.namespaces.contains(&object.id().key.namespace().unwrap()));
@@ -420,6 +431,9 @@ impl<T: Subject> World<T> {
     /// Stops everything, and returns the report.
     pub(crate) async fn end(self) -> Report {
         let compared = self.informer.store().len() as u64;
+        if self.plan.lingers {
+            lingering::end(&self.informer).await;
+        }
         self.informer.stop().await;
         let mut trace = std::hash::DefaultHasher::new();
         for witness in &self.witnesses {
