@@ -11,7 +11,12 @@ fn programs() -> PathBuf {
 
 #[test]
 fn every_example_runs_and_ends() {
-    let expected: [(&str, &str, &[&str]); 2] = [
+    let expected: [(&str, &str, &[&str]); 3] = [
+        (
+            "guarded_operator",
+            "30s",
+            &["3. a user writes", "its condition and an Event say so", "done; 0 reconciles failed"],
+        ),
         ("sample_controller", "30s", &["7. both Foos are deleted", "their deployments are deleted, too"]),
         ("work_queue", "2s", &["worker 1: ", "done; "]),
     ];
