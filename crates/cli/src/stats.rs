@@ -71,7 +71,7 @@ fn describe(health: &Health, rate: f64) -> String {
 fn state(health: &Health) -> String {
     let phases = health.parts.iter().map(|part| &part.phase);
     let badness = |phase: &&Phase| match phase {
-        Phase::Watching => 0,
+        Phase::Watching | Phase::Absent { .. } => 0,
         Phase::New => 1,
         Phase::Listing { .. } | Phase::Streaming { .. } => 2,
         Phase::BackingOff { .. } => 3,

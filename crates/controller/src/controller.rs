@@ -114,6 +114,7 @@ pub struct Controller<T: Object> {
     predicates: Vec<Predicate<dyn Object>>,
     undecodable_children: Vec<UndecodableChildren<T>>,
     ignore_undecodable: bool,
+    reconcile_invalid: bool,
     limiter: Arc<dyn RateLimiter<ObjectKey>>,
     on_outcome: Option<OutcomeHook>,
     board: Arc<StatusBoard>,
@@ -152,6 +153,7 @@ impl<T: Object> Controller<T> {
             predicates: Vec::new(),
             undecodable_children: Vec::new(),
             ignore_undecodable: false,
+            reconcile_invalid: false,
             limiter: Arc::new(default_controller_limiter()),
             on_outcome: None,
             board: Arc::new(StatusBoard::new()),
@@ -244,6 +246,45 @@ impl<T: Object> Controller<T> {
     #[must_use]
     pub fn ignore_undecodable(mut self) -> Self {
         self.ignore_undecodable = true;
+        self
+    }
+
+    /// Reconciles objects of the controller's own informer that cannot be decoded, too, so that it can write an Event or
+    /// a condition on them.
+    ///
+    /// By default such a key fails, and reconcile is not called. With this setting, reconcile is called when the object
+    /// becomes invalid, when its generation or its error changes, and when another change names its key. Check
+    /// [`Request::invalid`] first: [`Request::object`] is then the last state that could be decoded, or `None`, although
+    /// the object exists. `Api<DynamicObject>` patches its status:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use kube_client::core::{ApiResource, DynamicObject};
+    /// use kube_client::{Api, Client, api::{Patch, PatchParams}};
+    /// use kube_controller::{Action, Request};
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use serde_json::json;
+    ///
+    /// async fn reconcile(request: Request<Deployment>, client: Arc<Client>) -> Result<Action, kube_client::Error> {
+    ///     if let Some(invalid) = request.invalid() {
+    ///         let condition = json!({
+    ///             "type": "Available", "status": "False", "reason": "Invalid", "message": invalid.error,
+    ///             "lastTransitionTime": null,
+    ///         });
+    ///         let resource = ApiResource::erase::<Deployment>(&());
+    ///         let namespace = request.key().namespace().unwrap_or_default();
+    ///         let api = Api::<DynamicObject>::namespaced_with(Client::clone(&client), namespace, &resource);
+    ///         let patch = Patch::Merge(json!({"status": {"conditions": [condition]}}));
+    ///         api.patch_status(request.key().name(), &PatchParams::default(), &patch).await?;
+    ///         return Ok(Action::await_change());
+    ///     }
+    ///     // …
+    ///     Ok(Action::await_change())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn reconcile_invalid(mut self) -> Self {
+        self.reconcile_invalid = true;
         self
     }
 

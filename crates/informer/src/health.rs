@@ -19,7 +19,7 @@ pub use self::error::InformerError;
 pub(crate) use self::metrics::Metrics;
 pub use self::probe::{AnyProbe, ElectionHealth, Problem};
 pub use self::work::{AnyQueue, FailingItem, QueueHealth, WorkTimes};
-use crate::object::{ObjectKey, Scope};
+use crate::object::{ObjectKey, ResourceVersion, Scope};
 use crate::reflector::{ListReason, Phase, ReflectorError};
 use crate::store::LingeringCounts;
 
@@ -115,12 +115,18 @@ impl From<LingeringCounts> for LingeringHealth {
     }
 }
 
-/// Why an object could not be decoded. Displays the error.
+/// An object that could not be decoded. Displays the error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Undecodable {
-    /// The error.
+    /// The error. It names the field, and has no value of a field.
     pub error: String,
+    /// The uid, if it could be decoded.
+    pub uid: Option<String>,
+    /// The version, if it could be decoded.
+    pub version: Option<ResourceVersion>,
+    /// The generation, if the object has one that could be decoded.
+    pub generation: Option<i64>,
     /// The uids of its owners; `None` if they could not be decoded either.
     pub owners: Option<Vec<String>>,
 }
@@ -222,9 +228,20 @@ impl Health {
         })
     }
 
-    /// Returns true if the first list is in the cache and every reflector watches.
+    /// Returns true if the first list is in the cache and every reflector watches, or waits for an optional resource.
     pub fn is_watching(&self) -> bool {
-        self.synced && !self.stopped && self.parts.iter().all(|part| part.phase == Phase::Watching)
+        let works = |part: &PartHealth| matches!(part.phase, Phase::Watching | Phase::Absent { .. });
+        self.synced && !self.stopped && self.parts.iter().all(works)
+    }
+
+    /// Returns since when the API server does not serve the resource of this informer, which is
+    /// [optional](crate::InformerOptions::optional); `None` if it does, or if that is unknown.
+    pub fn absent_since(&self) -> Option<Instant> {
+        let since = self.parts.iter().map(|part| match part.phase {
+            Phase::Absent { since } => Some(since),
+            _ => None,
+        });
+        since.collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 }
 

@@ -4,6 +4,7 @@ mod any;
 mod builder;
 mod consumer;
 mod error;
+mod invalid;
 mod lookup;
 mod registration;
 mod scopes;
@@ -30,6 +31,7 @@ pub use self::any::{AnyEvent, AnyInformer, EventKind};
 pub use self::builder::InformerBuilder;
 pub use self::consumer::{Consumer, ConsumerHandle};
 pub use self::error::{StartError, StillRunning, VerifyError, WaitError};
+pub use self::invalid::{InvalidChange, InvalidChanges};
 pub use self::lookup::Lookup;
 pub use self::registration::Registration;
 use self::scopes::{Follower, Scopes};
@@ -137,7 +139,7 @@ pub(crate) enum Ended {
 }
 
 enum Lifecycle {
-    New { follower: Follower, applier: Box<Applier>, changes: Changes<dyn Object>, handlers: Vec<PendingHandler> },
+    New { follower: Box<Follower>, applier: Box<Applier>, changes: Changes<dyn Object>, handlers: Vec<PendingHandler> },
     Running { tasks: JoinSet<()>, runtime: Handle },
     Stopped,
 }

@@ -74,8 +74,9 @@ pub use health::{
     LingeringHealth, PartHealth, Problem, QueueHealth, RecentFailure, Undecodable, WorkTimes,
 };
 pub use informer::{
-    AnyEvent, AnyInformer, Consumer, ConsumerHandle, Difference, EventKind, InformerBuilder, Lookup, NamespaceGuard,
-    NamespaceState, Registration, ScopeError, SharedInformer, StartError, StillRunning, VerifyError, Wait, WaitError,
+    AnyEvent, AnyInformer, Consumer, ConsumerHandle, Difference, EventKind, InformerBuilder, InvalidChange,
+    InvalidChanges, Lookup, NamespaceGuard, NamespaceState, Registration, ScopeError, SharedInformer, StartError,
+    StillRunning, VerifyError, Wait, WaitError,
 };
 pub use lister::{Lister, NamespaceLister};
 pub use object::{

@@ -12,9 +12,11 @@
 //! | the version has expired again, or the API server sends an error | a new round, after a delay |
 //! | the API server was restored to an older state | a new round in a new epoch |
 //! | the resource does not exist | a new round about every second, and after a minute every 30 s |
+//! | the resource does not exist and is optional | a new round after its CRD changes, at the latest after 30 s |
 //!
 //! Cancelling a reflector drops its future, so every wait and every request ends at once.
 
+mod absent;
 mod backoff;
 mod error;
 mod initial;
@@ -35,6 +37,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use self::absent::Absence;
 use self::backoff::Backoff;
 pub use self::error::{IncompleteReason, ReflectorError};
 pub(crate) use self::initial::MOST_PAGES;
@@ -126,6 +129,10 @@ pub struct Reflector<T: ?Sized, S> {
     outage: Option<Outwaiting>,
     /// True while the API server answers that the resource does not exist.
     parked: bool,
+    /// True if the API server need not serve the resource.
+    optional: bool,
+    /// Set while it does not.
+    absent: Option<Absence>,
     rhythm: Rhythm,
     streaming: Streaming,
     backoff: Backoff,
@@ -184,6 +191,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             question_refused: false,
             outage: None,
             parked: false,
+            optional: options.optional.unwrap_or(false),
+            absent: None,
             rhythm: Rhythm::default(),
             streaming,
             backoff: Backoff::new(options.backoff.clone().unwrap_or_default(), seed),
@@ -199,7 +208,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         let forever = async {
             loop {
                 if let Err(error) = self.round().await {
-                    self.wait(&error).await;
+                    self.after_failure(error).await;
                 }
             }
         };
@@ -212,7 +221,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     /// # Errors
     ///
     /// The error that ended the round, if the caller should wait before the next one. The sink's [`Sink::failed`] was
-    /// called with it.
+    /// called with it, unless an optional resource may be absent.
     ///
     /// # Cancel safety
     ///
@@ -559,6 +568,9 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
 
     /// Reports an error to the sink. A missing resource is reported once.
     fn report(&mut self, error: &ReflectorError) {
+        if self.may_be_absent(error) {
+            return;
+        }
         let missing = error.is_missing_resource();
         let parked = std::mem::replace(&mut self.parked, missing);
         if !(missing && parked) {
@@ -573,7 +585,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             None => Position::Start,
         };
         self.listed_at = Instant::now();
-        self.parked = false;
+        (self.parked, self.absent) = (false, None);
         self.watch_failures = 0;
         self.succeeded(RequestKind::List);
         self.inconclusive = if replacement.is_conclusive() { 0 } else { self.inconclusive + 1 };

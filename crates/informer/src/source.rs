@@ -82,6 +82,19 @@ pub trait ListWatch<T: Object>: Send + Sync + 'static {
         async { self.list(ListOptions { limit: 1, ..ListOptions::default() }).await?.version().await }
     }
 
+    /// Returns false if the API server certainly does not serve the resource. Only the reflector of an
+    /// [optional](crate::InformerOptions::optional) resource asks, after the answer "not found".
+    fn is_served(&self) -> impl Future<Output = Result<bool, SourceError>> + Send {
+        async { Ok(true) }
+    }
+
+    /// Waits until the API server may serve a resource that it did not serve before.
+    ///
+    /// Fails at once if that cannot be observed; the reflector then asks again from time to time.
+    fn until_defined(&self) -> impl Future<Output = Result<(), SourceError>> + Send {
+        async { Err(SourceError::Request("this source does not know when its resource is defined".to_owned())) }
+    }
+
     /// Returns the resource, if the source is an API server.
     fn resource_type(&self) -> Option<ResourceType> {
         None

@@ -168,6 +168,7 @@ fn phase_of(phase: &kube_informer::Phase) -> Phase {
         kube_informer::Phase::BackingOff { until, why } => {
             Phase::BackingOff { left_ms: left_ms(until), why: why.to_string() }
         }
+        kube_informer::Phase::Absent { since } => Phase::Absent { for_ms: millis(since.elapsed()) },
         kube_informer::Phase::Parked { until, why } => Phase::Parked { left_ms: left_ms(until), why: why.to_string() },
         kube_informer::Phase::Stopped => Phase::Stopped,
         _ => Phase::Unknown,

@@ -155,6 +155,11 @@ pub enum Phase {
         /// The error of the server.
         why: String,
     },
+    /// The server does not serve the resource, which is optional.
+    Absent {
+        /// For how long.
+        for_ms: u64,
+    },
     /// Stopped.
     Stopped,
     /// A phase that this version of the crate does not know.

@@ -143,6 +143,7 @@ fn condition(part: model::Part) -> (State, Option<String>, Option<Progress>) {
         model::Phase::Streaming { received } => (State::Listing, None, Some(Progress { received, remaining: None })),
         model::Phase::Watching => (State::Watching, None, None),
         model::Phase::BackingOff { why, .. } => (State::BackingOff, Some(why), None),
+        model::Phase::Absent { .. } => (State::Absent, None, None),
         model::Phase::Parked { why, .. } => (State::Parked, Some(why), None),
         model::Phase::Stopped => (State::Stopped, None, None),
         _ => (State::Unknown, None, None),

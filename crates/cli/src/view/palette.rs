@@ -54,7 +54,7 @@ impl Palette {
     pub(super) fn state(self, state: State) -> Style {
         match state {
             State::Watching => self.of(Color::Green),
-            State::New | State::Listing => self.of(Color::Yellow),
+            State::Absent | State::New | State::Listing => self.of(Color::Yellow),
             State::BackingOff | State::Parked => self.bad(),
             State::Stopped | State::Unknown => self.quiet(),
         }

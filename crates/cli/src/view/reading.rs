@@ -37,6 +37,8 @@ pub(crate) enum State {
     New,
     Listing,
     Watching,
+    /// The server does not serve the resource, which is optional.
+    Absent,
     BackingOff,
     Parked,
     Stopped,
@@ -137,6 +139,7 @@ fn condition_of(phase: &Phase) -> (State, Option<String>, Option<Progress>) {
             (State::Listing, None, Some(Progress { received: *received, remaining: None }))
         }
         Phase::Watching => (State::Watching, None, None),
+        Phase::Absent { .. } => (State::Absent, None, None),
         Phase::BackingOff { why, .. } => (State::BackingOff, Some(why.clone()), None),
         Phase::Parked { why, .. } => (State::Parked, Some(why.clone()), None),
         Phase::Stopped => (State::Stopped, None, None),
@@ -148,7 +151,7 @@ impl State {
     /// Returns the severity of a state: the higher, the worse.
     pub(crate) fn rank(self) -> u8 {
         match self {
-            Self::Watching => 0,
+            Self::Watching | Self::Absent => 0,
             Self::Listing => 1,
             Self::New => 2,
             Self::BackingOff => 3,
@@ -163,6 +166,7 @@ impl State {
             Self::New => "not started",
             Self::Listing => "listing",
             Self::Watching => "watching",
+            Self::Absent => "absent",
             Self::BackingOff => "backing off",
             Self::Parked => "parked",
             Self::Stopped => "stopped",

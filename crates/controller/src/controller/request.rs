@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kube_informer::{Object, ObjectKey, SharedInformer};
+use kube_informer::{Object, ObjectKey, SharedInformer, Undecodable};
 
 use super::error::WriteError;
 use super::writes::{PendingWrite, Writes};
@@ -38,6 +38,7 @@ use crate::term::Term;
 pub struct Request<T: Object> {
     pub(super) key: ObjectKey,
     pub(super) object: Option<Arc<T>>,
+    pub(super) invalid: Option<Undecodable>,
     pub(super) failures: u32,
     pub(super) id: u64,
     pub(super) term: Term,
@@ -52,9 +53,16 @@ impl<T: Object> Request<T> {
 
     /// Returns the object as the cache held it when this reconcile began; `None` if it does not exist.
     ///
-    /// An object that exists and cannot be decoded is never `None`: the attempt fails, and reconcile is not called.
+    /// An object that exists and cannot be decoded is never `None`: the attempt fails, and reconcile is not called. The
+    /// exception is a controller with [`reconcile_invalid`](crate::Controller::reconcile_invalid).
     pub fn object(&self) -> Option<Arc<T>> {
         self.object.clone()
+    }
+
+    /// Returns the metadata of the object and the error, if the object exists and its latest state cannot be decoded.
+    /// Only a controller with [`reconcile_invalid`](crate::Controller::reconcile_invalid) reconciles such objects.
+    pub fn invalid(&self) -> Option<&Undecodable> {
+        self.invalid.as_ref()
     }
 
     /// Returns how often this key failed since its last success, in this run of the controller.

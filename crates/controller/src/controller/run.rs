@@ -1,10 +1,11 @@
 //! One run of a controller: waits for the caches, starts the workers, and ends them with the term.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
-use kube_informer::{HandlerGuard, Object, ObjectKey, WaitError};
+use kube_informer::{HandlerGuard, InvalidChange, InvalidChanges, Object, ObjectKey, WaitError};
 use parking_lot::Mutex;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, timeout};
@@ -93,6 +94,7 @@ impl<T: Object> Controller<T> {
             name: self.name.clone(),
             primary: self.primary.clone(),
             undecodable_children: if self.ignore_undecodable { Vec::new() } else { self.undecodable_children.clone() },
+            reconcile_invalid: self.reconcile_invalid,
             scopes: self.caches.iter().map(|cache| (cache.role, cache.hold.clone())).collect(),
             queue: queue.clone(),
             parking: parking.clone(),
@@ -111,6 +113,9 @@ impl<T: Object> Controller<T> {
             workers.spawn(async move { (work.await, place).0 }.in_current_span());
         }
         others.spawn(keep(keeper, shared.clone(), self.write_deadline).in_current_span());
+        if self.reconcile_invalid {
+            others.spawn(follow_invalid(self.primary.invalid_changes(), queue.clone()).in_current_span());
+        }
         let mut ended = tokio::select! {
             biased;
             () = term.lost() => Err(self.leadership_lost()),
@@ -201,4 +206,29 @@ impl<T: Object> Controller<T> {
 /// Runs the keeper, which releases parked keys.
 async fn keep<T: Object>(keeper: Keeper, workers: Arc<Workers<T>>, limit: Duration) {
     keeper.run(&workers.parking, &workers.queue, limit, |key, how| workers.not_seen(key, how)).await;
+}
+
+/// Adds the keys of objects that become invalid, and of those that are not invalid any more. A change of the version alone
+/// is no reason: the reconcile itself may have written the status. Runs until it is aborted.
+async fn follow_invalid(mut changes: InvalidChanges, queue: WorkQueue<ObjectKey>) {
+    let mut known = HashMap::new();
+    while let Some(change) = changes.next().await {
+        let key = match change {
+            InvalidChange::Cleared { key } => {
+                known.remove(&key);
+                key
+            }
+            InvalidChange::Invalid { key, object } => {
+                let version = if object.generation.is_some() { None } else { object.version };
+                let state = (object.uid, object.generation, version, object.error);
+                if known.get(&key) == Some(&state) {
+                    continue;
+                }
+                known.insert(key.clone(), state);
+                key
+            }
+        };
+        queue.add(key);
+    }
+    std::future::pending().await
 }

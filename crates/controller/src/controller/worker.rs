@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use futures_util::future::{BoxFuture, Either, FutureExt as _};
-use kube_informer::{Lookup, NamespaceGuard, Object, ObjectKey, SharedInformer};
+use kube_informer::{Lookup, NamespaceGuard, Object, ObjectKey, SharedInformer, Undecodable};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, info_span, warn};
@@ -44,6 +44,8 @@ pub(super) struct Workers<T: Object> {
     /// One for each kind that the controller owns.
     pub(super) undecodable_children: Vec<UndecodableChildren<T>>,
     pub(super) scopes: CacheScopes,
+    /// True if objects that cannot be decoded are reconciled, too.
+    pub(super) reconcile_invalid: bool,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) parking: Arc<Parking>,
     pub(super) board: Arc<StatusBoard>,
@@ -54,6 +56,13 @@ pub(super) struct Workers<T: Object> {
     pub(super) on_outcome: Option<OutcomeHook>,
     /// How often each key failed since its last success.
     pub(super) failures: Mutex<HashMap<ObjectKey, u32, RandomState>>,
+}
+
+/// The state of the object of a key.
+struct Found<T> {
+    /// The object, or the last state of an invalid one that could be decoded.
+    object: Option<Arc<T>>,
+    invalid: Option<Undecodable>,
 }
 
 /// The number of the next reconcile in this process.
@@ -105,10 +114,10 @@ impl<T: Object> Workers<T> {
         let writes = Arc::new(Writes::default());
         let earlier_failures = self.failures_of(&item);
         let (mut outcome, object) = match self.decoded(&item) {
-            Ok(object) => {
+            Ok(Found { object, invalid }) => {
                 let (key, failures) = (item.clone(), earlier_failures);
                 let (term, writes) = (self.term.clone(), writes.clone());
-                let request = Request { key, object: object.clone(), failures, id, term, writes };
+                let request = Request { key, object: object.clone(), invalid, failures, id, term, writes };
                 (self.call(request).await, object)
             }
             Err(failure) => (Err(failure), None),
@@ -161,10 +170,13 @@ impl<T: Object> Workers<T> {
 
     /// Returns the object of a key, or an error if the object, or one that it owns, cannot be decoded. Then reconcile
     /// must not be called, because an object that exists would look as if it did not exist.
-    fn decoded(&self, key: &ObjectKey) -> Result<Option<Arc<T>>, ReconcileFailure> {
+    fn decoded(&self, key: &ObjectKey) -> Result<Found<T>, ReconcileFailure> {
         let object = match self.primary.lookup(key) {
             Lookup::Present(object) => object,
-            Lookup::Absent => return Ok(None),
+            Lookup::Absent => return Ok(Found { object: None, invalid: None }),
+            Lookup::Undecodable { why, last_good } if self.reconcile_invalid => {
+                return Ok(Found { object: last_good, invalid: Some(why) });
+            }
             Lookup::Undecodable { why, .. } => {
                 let text = format!("{key} exists but cannot be decoded, so reconcile was not called: {why}");
                 return Err(ReconcileFailure::Undecodable(text));
@@ -177,7 +189,7 @@ impl<T: Object> Workers<T> {
         let children = self.undecodable_children.iter().flat_map(|children| children(&object));
         let children: Vec<String> = children.take(3).map(|key| key.to_string()).collect();
         if children.is_empty() {
-            return Ok(Some(object));
+            return Ok(Found { object: Some(object), invalid: None });
         }
         Err(ReconcileFailure::Undecodable(format!(
             "objects that may belong to {key} cannot be decoded, so reconcile was not called: {} (see `Controller::ignore_undecodable`)",

@@ -171,3 +171,36 @@ async fn every_predicate_works_with_the_recipe_of_the_finalizer() {
         }
     }
 }
+
+// Issue 22, item 1.
+#[tokio::test(start_paused = true)]
+async fn a_controller_may_own_a_kind_that_is_not_installed() {
+    use kube_client::core::{ApiResource, DynamicObject, GroupVersionKind};
+    use kube_informer::InformerRequest;
+    use serde_json::json;
+
+    let cluster = Cluster::new();
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("gateway.example", "v1", "Route"));
+    let request = InformerRequest::<DynamicObject>::new().optional();
+    let routes = cluster.factory.dynamic_with(kind, request).unwrap();
+    let owner = cluster.owner("a");
+    let run = Run::noting(Controller::new(&cluster.owners).owns(&routes));
+    assert_eq!(run.noted().await, ["a"], "it does not wait for the absent kind");
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let crd = json!({
+        "metadata": {"name": "routes.gateway.example"},
+        "spec": {
+            "group": "gateway.example", "scope": "Namespaced", "names": {"plural": "routes", "kind": "Route"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+        },
+    });
+    cluster.server.create("customresourcedefinitions.apiextensions.k8s.io", None, crd).unwrap();
+    let reference = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "name": "a", "uid": owner["metadata"]["uid"], "controller": true,
+    });
+    let route = json!({"metadata": {"name": "r", "ownerReferences": [reference]}});
+    cluster.server.create("routes.gateway.example", Some("web"), route).unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    assert_eq!(run.notes.take(), ["a"], "a change of its child");
+    run.end().await;
+}

@@ -4,7 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube_controller::{Action, Controller, ControllerHandle, Request};
+use kube_client::api::{Patch, PatchParams};
+use kube_client::core::{ApiResource, DynamicObject};
+use kube_client::{Api, Client};
+use kube_controller::{Action, Controller, ControllerHandle, Request, Term};
+use kube_embedded_apiserver::ApiServer;
+use kube_informer::{CancellationToken, SharedInformerFactory};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Notes, Run, quiet};
@@ -154,4 +159,97 @@ async fn the_children_of_an_undecodable_object_are_not_deleted() {
     }
     assert_eq!(cluster.names("configmaps"), ["a"]);
     run.end().await;
+}
+
+/// The schema of its CRD accepts any spec, but this type does not.
+#[derive(kube::CustomResource, Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[kube(group = "test.example", version = "v1", kind = "Gadget", namespaced, status = "GadgetStatus")]
+struct GadgetSpec {
+    size: u32,
+}
+
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+struct GadgetStatus {
+    observed_generation: i64,
+}
+
+/// Returns a server with the CRD of gadgets.
+fn server_with_gadgets() -> ApiServer {
+    let server = ApiServer::builder().seed(1).build();
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let version = json!({
+        "name": "v1", "served": true, "storage": true, "schema": schema, "subresources": {"status": {}},
+    });
+    let names = json!({"plural": "gadgets", "kind": "Gadget"});
+    let spec = json!({"group": "test.example", "scope": "Namespaced", "names": names, "versions": [version]});
+    let crd = json!({"metadata": {"name": "gadgets.test.example"}, "spec": spec});
+    server.create("customresourcedefinitions.apiextensions.k8s.io", None, crd).unwrap();
+    server
+}
+
+/// Notes whether the object is invalid and whether a state is known, and writes the generation into its status.
+async fn observe(request: Request<Gadget>, context: Arc<(Client, Notes)>) -> Result<Action, kube_client::Error> {
+    let (client, notes) = &*context;
+    let Some(invalid) = request.invalid() else {
+        notes.note(format!("valid {}", request.object().is_some()));
+        return Ok(Action::await_change());
+    };
+    assert!(invalid.uid.is_some() && invalid.version.is_some() && !invalid.error.contains("huge"), "{invalid}");
+    let generation = invalid.generation.unwrap();
+    notes.note(format!("invalid {generation} {}", request.object().is_some()));
+    let api = Api::<DynamicObject>::namespaced_with(client.clone(), "web", &ApiResource::erase::<Gadget>(&()));
+    let patch = Patch::Merge(json!({"status": {"observedGeneration": generation}}));
+    api.patch_status("a", &PatchParams::default(), &patch).await?;
+    Ok(Action::await_change())
+}
+
+// Issue 22, item 3.
+#[tokio::test(start_paused = true)]
+async fn a_controller_may_reconcile_invalid_objects_and_patch_their_status() {
+    const GADGETS: &str = "gadgets.test.example";
+    for known_before in [true, false] {
+        let server = server_with_gadgets();
+        let set_size = |size: Value| {
+            let gadget = json!({"spec": {"size": size}});
+            server.patch(GADGETS, Some("web"), "a", gadget).unwrap();
+        };
+        let first = if known_before { json!(1) } else { json!("huge") };
+        let gadget = json!({"metadata": {"name": "a"}, "spec": {"size": first}});
+        server.create(GADGETS, Some("web"), gadget).unwrap();
+        let gadgets = SharedInformerFactory::new(server.client()).informer::<Gadget>().unwrap();
+        let context = Arc::new((server.client(), Notes::default()));
+        let (cancel, noted) = (CancellationToken::new(), context.clone());
+        let noted = async || {
+            quiet().await;
+            noted.1.take()
+        };
+        let controller = Controller::new(&gadgets).reconcile_invalid();
+        let mut run = tokio::task::JoinSet::new();
+        let term = Term::from(cancel.clone());
+        run.spawn(async move { controller.run(term, observe, context).await });
+        let mut generation = 1;
+        if known_before {
+            assert_eq!(noted().await, ["valid true"]);
+            set_size(json!("huge"));
+            generation = 2;
+        }
+        assert_eq!(noted().await, [format!("invalid {generation} {known_before}")]);
+        let status = server.get(GADGETS, Some("web"), "a").unwrap()["status"].clone();
+        assert_eq!(status["observedGeneration"], generation);
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        assert_eq!(noted().await, [""; 0], "its own write is no reason to reconcile");
+        set_size(json!("very huge"));
+        assert_eq!(noted().await, [format!("invalid {} {known_before}", generation + 1)]);
+        set_size(json!(2));
+        let repaired = noted().await;
+        assert!(!repaired.is_empty() && repaired.iter().all(|note| note == "valid true"), "{repaired:?}");
+        set_size(json!("huge"));
+        noted().await;
+        server.delete(GADGETS, Some("web"), "a").unwrap();
+        let deleted = noted().await;
+        assert!(!deleted.is_empty() && deleted.iter().all(|note| note == "valid false"), "{deleted:?}");
+        cancel.cancel();
+        run.join_next().await.unwrap().unwrap().unwrap();
+    }
 }

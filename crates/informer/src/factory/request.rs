@@ -53,6 +53,14 @@ impl<T: Object> InformerRequest<T> {
         self
     }
 
+    /// Accepts that the API server does not serve the resource; see
+    /// [`InformerOptions::optional`].
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.options = self.options.optional(true);
+        self
+    }
+
     /// Sets a function that changes every object once, after it is decoded. Functions cannot be compared, so requests
     /// with the same *name* share an informer, which uses the function of the first request.
     ///

@@ -129,7 +129,7 @@ impl HealthBoard {
     }
 
     pub(crate) fn changes(&self) -> HealthChanges {
-        HealthChanges { health: self.shared.sender.subscribe(), board: self.clone() }
+        HealthChanges { health: self.subscribe(), board: self.clone() }
     }
 
     pub(crate) fn set_error_hook(&self, hook: ErrorHook) {
@@ -212,6 +212,7 @@ impl HealthBoard {
 
     pub(crate) fn phase(&self, scope: &Scope, phase: Phase) {
         let watching = phase == Phase::Watching;
+        let works = watching || matches!(phase, Phase::Absent { .. });
         if let Some(metrics) = self.metrics().filter(|_| watching) {
             metrics.watching();
         }
@@ -221,7 +222,7 @@ impl HealthBoard {
             let stopped = health.stopped;
             if let Some(part) = health.parts.iter_mut().find(|part| part.scope == *scope && !stopped) {
                 part.phase = phase;
-                if watching {
+                if works {
                     part.last_error = None; // The reflector works again.
                 }
             }
@@ -332,6 +333,11 @@ impl HealthBoard {
         health.undecodable.iter().filter(|(key, mark)| wanted(key, mark)).map(|(key, _)| key.clone()).collect()
     }
 
+    /// Returns the health as it changes, without the counters that change with each event.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Health> {
+        self.shared.sender.subscribe()
+    }
+
     /// Removes the marks of objects that were decoded or deleted, then marks the ones that could not be decoded.
     pub(crate) fn mark(&self, decodable: &[ObjectKey], undecodable: &[BadObject]) {
         self.shared.sender.send_modify(|health| {
@@ -344,7 +350,9 @@ impl HealthBoard {
                     true => decode_error_without_user_text(&bad.error),
                     false => bad.error.clone(),
                 };
-                health.undecodable.insert(key, Undecodable { error: error.to_string(), owners: bad.owners.clone() });
+                let (uid, version, owners) = (bad.uid.clone(), bad.version.clone(), bad.owners.clone());
+                let (error, generation) = (error.to_string(), bad.generation);
+                health.undecodable.insert(key, Undecodable { error, uid, version, generation, owners });
             }
             self.shared.any_undecodable.store(!health.undecodable.is_empty(), Ordering::Release);
         });

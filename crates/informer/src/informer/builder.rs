@@ -37,7 +37,7 @@ pub struct InformerBuilder<T> {
 /// The sources of an informer, without their types. They still need the transform of the objects.
 enum Sources<T> {
     /// One for the whole resource.
-    Whole(Box<dyn FnOnce(Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send>),
+    Whole(BoxedSource<T>),
     /// One for each of these namespaces.
     Namespaces(Vec<String>, BoxedNamespaceSource<T>),
 }
@@ -53,6 +53,9 @@ struct Settings {
     memory_factor: f64,
     selection: Selection,
 }
+
+/// A source without its type, which still needs the transform of its objects.
+type BoxedSource<T> = Box<dyn FnOnce(Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send>;
 
 /// Makes the source of one namespace, without its type.
 type BoxedNamespaceSource<T> = Box<dyn Fn(&str, Option<Transform<T>>) -> Arc<dyn Feed<dyn Object>> + Send + Sync>;
@@ -226,7 +229,7 @@ fn build(
         idle_check: OnceLock::new(),
         own_stores: OnceLock::new(),
     });
-    let follower = Follower { core: core.clone(), options, seed, first_lists, recovery };
+    let follower = Box::new(Follower { core: core.clone(), options, seed, first_lists, recovery });
     let applier = Box::new(Applier::new(writing, scopes, outdated, (progress, waiters), health, memory_factor));
     let _ = core.own_stores.set(core.store.handles());
     let lifecycle = Mutex::new(Lifecycle::New { follower, applier, changes, handlers: Vec::new() });

@@ -159,7 +159,7 @@ impl Scopes {
             }));
         };
         let number = *self.changes.borrow() + 1;
-        let dropped: Vec<_> = state.followed.extract_if(.., |scope, _| !has(&namespaces, scope)).collect();
+        let dropped = take_where(&mut state.followed, |scope, _| !has(&namespaces, scope));
         // A reflector that begins after a relist request asks for the most recent state. An older one, from the memory of
         // an API server that lags, could lack objects that the program has written.
         state.relists += 1;
@@ -187,6 +187,13 @@ pub(super) fn valid<S: AsRef<str>>(namespaces: impl IntoIterator<Item = S>) -> R
         false => Err(ScopeError::Namespace(name.as_ref().to_owned())),
     };
     namespaces.into_iter().map(check).collect()
+}
+
+/// Removes the entries for which a condition is true, and returns them.
+fn take_where<V>(map: &mut BTreeMap<Scope, V>, condition: impl Fn(&Scope, &V) -> bool) -> Vec<(Scope, V)> {
+    let taken: Vec<Scope> =
+        map.iter().filter(|(scope, value)| condition(scope, value)).map(|(scope, _)| scope.clone()).collect();
+    taken.into_iter().filter_map(|scope| map.remove_entry(&scope)).collect()
 }
 
 fn scope_of(namespace: &str) -> Scope {
@@ -383,7 +390,7 @@ impl Follower {
             let number = *changes.borrow_and_update();
             let followed = core.scopes.followed();
             let stays = |scope: &Scope, since: u64| followed.get(scope) == Some(&since);
-            let ending: Vec<_> = running.extract_if(.., |scope, reflector| !stays(scope, reflector.since)).collect();
+            let ending = take_where(&mut running, |scope, reflector| !stays(scope, reflector.since));
             ending.iter().for_each(|(_, reflector)| reflector.cancel.cancel());
             for (scope, reflector) in ending {
                 // Its last change is in the queue before the change of the scope.
@@ -392,8 +399,8 @@ impl Follower {
             }
             held.retain(|_, held| held.try_write().is_err());
             if number > complete {
-                let leaves = |scope: &Scope, since: &mut u64| !stays(scope, *since) && !held.contains_key(scope);
-                let left: Vec<Scope> = applied.extract_if(.., leaves).map(|(scope, _)| scope).collect();
+                let leaves = |scope: &Scope, since: &u64| !stays(scope, *since) && !held.contains_key(scope);
+                let left: Vec<Scope> = take_where(&mut applied, leaves).into_iter().map(|(scope, _)| scope).collect();
                 let is_new = |(scope, _): &(&Scope, &u64)| !applied.contains_key(*scope);
                 let added: Vec<_> =
                     followed.iter().filter(is_new).map(|(scope, since)| (scope.clone(), *since)).collect();

@@ -218,7 +218,14 @@ async fn differences(informer: &InformerShared) -> Result<Vec<Difference>, Verif
     for questions in all {
         // The list is not older than this snapshot.
         let before = informer.core.store.snapshot();
-        let inventory = questions.inventory().await?;
+        let inventory = match questions.inventory().await {
+            Err(VerifyError::List(error))
+                if error.has_code(&[404]) && informer.core.health().absent_since().is_some() =>
+            {
+                Inventory { version: None, objects: BTreeMap::new() }
+            }
+            inventory => inventory?,
+        };
         let mut found = inventory.compare(&questions.scope, &before, &informer.core.store.snapshot());
         if let (false, Some(version)) = (found.is_empty(), &inventory.version) {
             // The cache may only lag. A cache that does not catch up is compared as it is.

@@ -39,6 +39,12 @@ pub enum Phase {
         /// The message of the API server.
         why: String,
     },
+    /// The API server does not serve the resource, which is [optional](crate::InformerOptions::optional). The collection
+    /// counts as empty.
+    Absent {
+        /// When the reflector learned that.
+        since: Instant,
+    },
     /// The reflector has stopped.
     Stopped,
 }
@@ -56,6 +62,13 @@ impl fmt::Display for Phase {
             Self::Watching => f.write_str("watching"),
             Self::BackingOff { until, why } => write!(f, "backing off for {:.1} s: {why}", left(until)),
             Self::Parked { until, why } => write!(f, "parked, asks again in {:.0} s: {why}", left(until)),
+            Self::Absent { since } => {
+                write!(
+                    f,
+                    "absent for {:.0} s: the server does not serve this optional resource",
+                    since.elapsed().as_secs_f64()
+                )
+            }
             Self::Stopped => f.write_str("stopped"),
         }
     }

@@ -82,7 +82,11 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
 
     async fn wait_for(&mut self, delay: Duration, error: &ReflectorError) -> Waited {
         let (until, why) = (after(Instant::now(), delay), error.to_string());
-        self.sink.phase(if self.parked { Phase::Parked { until, why } } else { Phase::BackingOff { until, why } });
+        self.sink.phase(match self.absent.filter(|_| self.may_be_absent(error)) {
+            Some(absence) => Phase::Absent { since: absence.since },
+            None if self.parked => Phase::Parked { until, why },
+            None => Phase::BackingOff { until, why },
+        });
         self.pause(delay).await
     }
 

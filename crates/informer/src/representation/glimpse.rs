@@ -1,4 +1,4 @@
-//! Reads key, version and owners of an object that cannot be decoded as a whole.
+//! Reads the identity, the generation and the owners of an object that cannot be decoded as a whole.
 
 #![cfg(feature = "kube")]
 
@@ -26,6 +26,8 @@ pub(crate) struct GlimpseMetadata {
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) resource_version: Option<String>,
+    pub(crate) uid: Option<String>,
+    pub(crate) generation: Option<i64>,
     pub(crate) annotations: BTreeMap<String, GlimpseText>,
     /// The uids of the owners; `None` if they could not be read.
     pub(crate) owners: Option<Vec<String>>,
@@ -126,6 +128,8 @@ fields_of!(Metadata, GlimpseMetadata, |metadata, map| {
     "namespace" => metadata.namespace = map.next_value::<GlimpseText>()?.0,
     "name" => metadata.name = map.next_value::<GlimpseText>()?.0,
     "resourceVersion" => metadata.resource_version = map.next_value::<GlimpseText>()?.0,
+    "uid" => metadata.uid = map.next_value::<GlimpseText>()?.0,
+    "generation" => metadata.generation = map.next_value::<serde_json::Value>()?.as_i64(),
     "ownerReferences" => {
         metadata.has_owners = true;
         metadata.owners = owner_uids(&map.next_value()?);

@@ -27,6 +27,7 @@ pub struct InformerOptions {
     pub(crate) resync_period: Option<Duration>,
     pub(crate) relist_period: Option<Duration>,
     pub(crate) object_limit: Option<usize>,
+    pub(crate) optional: Option<bool>,
     pub(crate) linger: Option<Duration>,
     pub(crate) linger_at_most: Option<(usize, u64)>,
     pub(crate) seed: Option<u64>,
@@ -99,6 +100,19 @@ impl InformerOptions {
         Self { object_limit: Some(bytes), ..self }
     }
 
+    /// Sets whether the API server may lack the resource, because its CRD or its aggregated API server is not installed.
+    /// The default is false: an informer without its resource never syncs, and reports an error.
+    ///
+    /// While the resource is absent, the informer is synced and empty, and [`Health::absent_since`](crate::Health::absent_since)
+    /// says since when; a wrong name of a resource shows there. When the CRD is installed, the informer lists within a few
+    /// seconds if it may watch CRDs, or else within 30 seconds. When the CRD is removed, handlers receive a delete for each
+    /// object. The API server must confirm in its discovery that it does not serve the resource, so that a broken proxy
+    /// deletes nothing.
+    #[must_use]
+    pub fn optional(self, optional: bool) -> Self {
+        Self { optional: Some(optional), ..self }
+    }
+
     /// Sets how long the last states of deleted objects stay readable with
     /// [`SharedInformer::lingering`](crate::SharedInformer::lingering). The default is zero: they do not.
     #[must_use]
@@ -135,6 +149,7 @@ impl InformerOptions {
             queue_bytes: self.queue_bytes.or(other.queue_bytes),
             resync_period: self.resync_period.or(other.resync_period),
             relist_period: self.relist_period.or(other.relist_period),
+            optional: self.optional.or(other.optional),
             object_limit: self.object_limit.or(other.object_limit),
             linger: self.linger.or(other.linger),
             linger_at_most: self.linger_at_most.or(other.linger_at_most),

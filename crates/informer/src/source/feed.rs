@@ -19,6 +19,8 @@ pub(crate) trait Feed<T: ?Sized>: Send + Sync {
     fn watch(&self, options: WatchOptions) -> BoxFuture<'_, Result<WatchStream<Arc<T>>, SourceError>>;
     fn list_identities(&self, options: ListOptions) -> BoxFuture<'_, Result<ListStream<Identity>, SourceError>>;
     fn newest_version(&self) -> BoxFuture<'_, Result<Option<ResourceVersion>, SourceError>>;
+    fn is_served(&self) -> BoxFuture<'_, Result<bool, SourceError>>;
+    fn until_defined(&self) -> BoxFuture<'_, Result<(), SourceError>>;
     fn supports_streaming_lists(&self) -> bool;
 }
 
@@ -86,6 +88,14 @@ impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for TransformedSour
         Box::pin(self.source.newest_version())
     }
 
+    fn is_served(&self) -> BoxFuture<'_, Result<bool, SourceError>> {
+        Box::pin(self.source.is_served())
+    }
+
+    fn until_defined(&self) -> BoxFuture<'_, Result<(), SourceError>> {
+        Box::pin(self.source.until_defined())
+    }
+
     fn supports_streaming_lists(&self) -> bool {
         self.source.supports_streaming_lists()
     }
@@ -95,7 +105,7 @@ impl<T: Object, U: Object + ?Sized, L: ListWatch<T>> Feed<U> for TransformedSour
 fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
     let Decoded::Object(object) = item else { return item };
     let before = Identity::of(&object);
-    let mut owners = Vec::new();
+    let (mut owners, generation) = (Vec::new(), object.generation());
     object.each_owner(&mut |owner| owners.push(owner.uid.to_owned()));
     // A panic leaves no broken state behind: the function owned the object, which is dropped.
     let outcome = catch_unwind(AssertUnwindSafe(|| transform(object)))
@@ -108,6 +118,8 @@ fn apply<T: Object>(transform: &Transform<T>, item: Decoded<T>) -> Decoded<T> {
         Ok(object) => Decoded::Object(object),
         Err(message) => Decoded::Bad(BadObject {
             version: before.id().known_version(),
+            uid: Some(before.uid.clone()).filter(|uid| !uid.is_empty()),
+            generation,
             key: Some(before.key),
             owners: Some(owners),
             error: DecodeError::Transform(message),

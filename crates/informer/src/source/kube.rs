@@ -5,6 +5,7 @@
 
 mod chunks;
 mod decode;
+mod discovery;
 mod status;
 mod types;
 
@@ -225,6 +226,14 @@ impl<T: Decode> ListWatch<T> for KubeSource<T> {
 
     fn resource_type(&self) -> Option<ResourceType> {
         Some(self.resource.clone())
+    }
+
+    async fn is_served(&self) -> Result<bool, SourceError> {
+        discovery::is_served(&self.client, &self.resource).await
+    }
+
+    async fn until_defined(&self) -> Result<(), SourceError> {
+        self.until_crd_changes().await
     }
 
     async fn list_identities(&self, options: ListOptions) -> Result<ListStream<Identity>, SourceError> {

@@ -81,10 +81,21 @@ pub struct BadObject {
     pub key: Option<ObjectKey>,
     /// The version, if it could be decoded.
     pub version: Option<ResourceVersion>,
+    /// The uid, if it could be decoded.
+    pub uid: Option<String>,
+    /// The generation, if the object has one that could be decoded.
+    pub generation: Option<i64>,
     /// The uids of the owners; `None` if they could not be decoded.
     pub owners: Option<Vec<String>>,
     /// The error.
     pub error: DecodeError,
+}
+
+impl BadObject {
+    /// Makes an object of which only the error is known.
+    pub fn new(error: DecodeError) -> Self {
+        Self { key: None, version: None, uid: None, generation: None, owners: None, error }
+    }
 }
 
 /// Counts the bytes that a source received, also those of an object that has not arrived as a whole.

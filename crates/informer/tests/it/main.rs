@@ -31,6 +31,7 @@ mod log_lines;
 mod long_lists;
 mod marks;
 mod on_request;
+mod optional;
 mod over_http;
 mod patience;
 mod per_object;

@@ -40,7 +40,8 @@ async fn a_list_without_the_object_removes_its_mark() {
 async fn an_object_of_another_kind_in_an_initial_stream_does_not_prevent_a_tombstone() {
     let foreign = || {
         let error = DecodeError::WrongKind { expected: "Thing".into(), got: "Other".into() };
-        let bad = BadObject { key: Some("web/a".parse().unwrap()), version: Some("15".into()), owners: None, error };
+        let bad =
+            BadObject { key: Some("web/a".parse().unwrap()), version: Some("15".into()), ..BadObject::new(error) };
         Act::Event(WatchEvent::Added(Decoded::Bad(bad)))
     };
     let script = Script::streaming()
@@ -80,7 +81,7 @@ async fn an_undecodable_object_stays_marked_until_it_is_decoded() {
 #[tokio::test(start_paused = true)]
 async fn an_event_of_another_kind_marks_the_object_it_names() {
     let error = DecodeError::WrongKind { expected: "Thing".into(), got: "Other".into() };
-    let bad = BadObject { key: Some("web/a".parse().unwrap()), version: Some("11".into()), owners: None, error };
+    let bad = BadObject { key: Some("web/a".parse().unwrap()), version: Some("11".into()), ..BadObject::new(error) };
     let foreign = Act::Event(WatchEvent::Modified(Decoded::Bad(bad)));
     let informer = TestInformer::start(Script::new().list("10", ["web/a@1"]).watch([foreign, StayOpen]));
     informer.delivered_through("11").await;
@@ -184,5 +185,39 @@ async fn a_lookup_always_distinguishes_an_undecodable_object_from_an_absent_one(
         assert_eq!(*seen.lock().unwrap(), [("web/b".to_owned(), "present")]);
         handle.remove(kube_informer::RemoveMode::Discard).await.unwrap();
         informer.stop().await;
+    }
+}
+
+// Issue 22, item 3.
+#[tokio::test(start_paused = true)]
+async fn a_program_is_notified_of_objects_that_become_invalid_and_valid_again() {
+    use kube_informer::InvalidChange;
+
+    for order in [kube_informer::QueueOrder::Ordered, kube_informer::QueueOrder::PerObject] {
+        let (feed, events) = live();
+        let script = Script::new()
+            .list_items("10", [Decoded::Object(thing("web/a@1")), Decoded::Bad(bad("web/b@2"))])
+            .watch([bookmark("11"), events]);
+        let informer = TestInformer::start_with(script, |options| options.queue_order(order));
+        let mut changes = informer.informer.invalid_changes();
+        let mut next = async || match changes.next().await.expect("the informer runs") {
+            InvalidChange::Invalid { key, object } => {
+                format!("{key}@{} {}", object.version.unwrap(), informer.informer.store().contains(&key))
+            }
+            InvalidChange::Cleared { key } => format!("{key} is cleared"),
+        };
+        assert_eq!(next().await, "web/b@2 false");
+        feed.send(unread("web/a@12")).unwrap();
+        assert_eq!(next().await, "web/a@12 true");
+        feed.send(unread("web/a@13")).unwrap();
+        assert_eq!(next().await, "web/a@13 true", "a later state is a change, too");
+        feed.send(crate::script::modified("web/a@14")).unwrap();
+        assert_eq!(next().await, "web/a is cleared");
+        feed.send(crate::script::deleted("web/b@15")).unwrap();
+        assert_eq!(next().await, "web/b is cleared");
+        let ends = informer.informer.clone();
+        informer.stop().await;
+        assert!(changes.next().await.is_none());
+        drop(ends);
     }
 }

@@ -78,12 +78,7 @@ pub(crate) fn text(thing: &Thing) -> String {
 pub(crate) fn bad(text: &str) -> BadObject {
     let (key, version) = text.split_once('@').unwrap_or((text, ""));
     let version = Some(version).filter(|version| !version.is_empty()).map(ResourceVersion::from);
-    BadObject {
-        key: key.parse().ok(),
-        version,
-        owners: None,
-        error: DecodeError::Shape("undecodable by the test".into()),
-    }
+    BadObject { key: key.parse().ok(), version, ..BadObject::new(DecodeError::Shape("undecodable by the test".into())) }
 }
 
 /// A step of a scripted watch. The watch ends after its last step.
@@ -219,6 +214,10 @@ pub(crate) struct Script(Arc<Shared>);
 
 struct Shared {
     streaming: AtomicBool,
+    /// Whether the discovery of the server has the resource; an error is the answer of a broken one.
+    served: Mutex<Result<bool, SourceError>>,
+    /// The number of changes of the CRD; `None` if the source may not watch CRDs.
+    crd: watch::Sender<Option<u64>>,
     may_end_early: AtomicBool,
     answers: Mutex<VecDeque<Answer>>,
     log: watch::Sender<Log>,
@@ -228,7 +227,9 @@ impl Script {
     /// Creates a source that does not support streaming lists.
     pub(crate) fn new() -> Self {
         let (streaming, may_end_early) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self(Arc::new(Shared { streaming, may_end_early, answers: Mutex::default(), log: watch::Sender::default() }))
+        let (served, crd) = (Mutex::new(Ok(true)), watch::Sender::new(Some(0)));
+        let (answers, log) = (Mutex::default(), watch::Sender::default());
+        Self(Arc::new(Shared { streaming, served, crd, may_end_early, answers, log }))
     }
 
     /// Creates a source that supports streaming lists.
@@ -241,6 +242,22 @@ impl Script {
     /// Allows the test to end before the script is used up.
     pub(crate) fn may_end_early(self) -> Self {
         self.0.may_end_early.store(true, Ordering::Relaxed);
+        self
+    }
+
+    /// Sets what the discovery of the server answers.
+    pub(crate) fn serve(&self, served: Result<bool, SourceError>) {
+        *self.0.served.lock() = served;
+    }
+
+    /// Changes the CRD of the resource.
+    pub(crate) fn change_crd(&self) {
+        self.0.crd.send_modify(|changes| *changes = changes.map(|changes| changes + 1));
+    }
+
+    /// Forbids to watch CRDs.
+    pub(crate) fn without_crds(self) -> Self {
+        self.0.crd.send_replace(None);
         self
     }
 
@@ -392,6 +409,18 @@ impl ListWatch<Thing> for Script {
             Some(Answer::WatchRefused(error)) => Err(error),
             _ => self.hang().await,
         }
+    }
+
+    async fn is_served(&self) -> Result<bool, SourceError> {
+        self.0.served.lock().clone()
+    }
+
+    async fn until_defined(&self) -> Result<(), SourceError> {
+        let mut crd = self.0.crd.subscribe();
+        if crd.borrow_and_update().is_none() {
+            return Err(status(403, "Forbidden"));
+        }
+        crd.changed().await.map_err(|_| interrupted())
     }
 
     fn supports_streaming_lists(&self) -> bool {

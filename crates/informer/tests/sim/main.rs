@@ -11,6 +11,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a failed test panics, and the simulation prints figures")]
 
+mod absent;
 mod acts;
 mod faults;
 mod lingering;

@@ -68,10 +68,10 @@ const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : man
 // States of informers.
 
 const PHASES = {
-  new: ['none', 'not started'], listing: ['busy', 'listing'], streaming: ['busy', 'streaming the first list'], watching: ['good', 'watching'],
+  new: ['none', 'not started'], listing: ['busy', 'listing'], streaming: ['busy', 'streaming the first list'], watching: ['good', 'watching'], absent: ['none', 'absent (optional)'],
   backing_off: ['bad', 'backing off'], parked: ['bad', 'parked'], stopped: ['over', 'stopped'], unknown: ['none', 'unknown'],
 };
-const WORST = ['stopped', 'parked', 'backing_off', 'new', 'unknown', 'listing', 'streaming', 'watching'];
+const WORST = ['stopped', 'parked', 'backing_off', 'new', 'unknown', 'listing', 'streaming', 'absent', 'watching'];
 
 /** Returns the state of the part in the worst state. */
 function stateOf(informer) {
@@ -89,6 +89,7 @@ function progress(phase) {
   if (phase.state === 'listing' && phase.remaining !== null && phase.remaining !== undefined) return `${number(phase.received)} of ${number(phase.received + phase.remaining)} received`;
   if (phase.state === 'listing' || phase.state === 'streaming') return `${number(phase.received)} received`;
   if (phase.state === 'backing_off' || phase.state === 'parked') return `retries in ${(phase.left_ms / 1000).toFixed(1)} s`;
+  if (phase.state === 'absent') return `for ${(phase.for_ms / 1000).toFixed(0)} s`;
   return '';
 }
 

@@ -68,8 +68,9 @@ impl<T: Decode> ObjectReader<T> {
             _ => error,
         };
         let key = glimpse.key();
-        let GlimpseMetadata { resource_version, owners, .. } = glimpse.metadata;
-        BadObject { key, version: resource_version.map(ResourceVersion::from), owners, error }
+        let GlimpseMetadata { resource_version, uid, generation, owners, .. } = glimpse.metadata;
+        let version = resource_version.map(ResourceVersion::from);
+        BadObject { key, version, uid, generation, owners, error }
     }
 
     pub(super) fn event(&mut self, line: &[u8]) -> Result<WatchEvent<T>, SourceError> {
