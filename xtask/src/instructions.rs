@@ -38,13 +38,16 @@ impl Part {
 }
 
 /// The first 256 compact objects train a dictionary, and are not counted.
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 12] = [
     Part::new("decode-list, an object", "decode-list", 0..1_000),
     Part::new("decode-watch, an object", "decode-watch", 0..1_000),
     Part::new("decode-watch, a view", "decode-view", 0..1_000),
     Part::new("decode-watch, a compact object", "decode-compact", 256..1_000),
     Part::new("apply, an event", "apply", 0..10_000),
     Part::new("apply one by one, an event", "apply", 0..10_000).one_by_one(),
+    Part::new("relist, an object", "relist", 0..2).operations(20_000),
+    Part::new("relist one by one, an object", "relist-single", 0..2).operations(20_000),
+    Part::new("relist as a batch, an object", "relist-batch", 0..2).operations(20_000),
     Part::new("get", "get", 0..100_000),
     Part::new("fanout, a notification", "fanout", 0..10_000).operations(10),
     Part::new("fanout one by one, a notification", "fanout", 0..10_000).operations(10).one_by_one(),

@@ -31,6 +31,8 @@ const DECODED: usize = 1000; // Objects of a body, which arrives in chunks of `C
 const CHUNK: usize = 16 * 1024;
 const OBJECTS: usize = 1000; // Objects of an informer, and its events.
 const EVENTS: usize = 10_000;
+const LISTED: usize = 20_000; // Objects of an informer that lists again and again.
+const RELISTS: usize = 2;
 const STORED: usize = 100_000; // Objects of a store without an informer.
 
 fn main() {
@@ -46,6 +48,9 @@ fn main() {
         "decode-compact" => decode_watch::<Compact<Pod>>(repetitions),
         "apply" => apply(repetitions, burst, 0),
         "fanout" => apply(repetitions, burst, 10),
+        "relist" => relist(repetitions, Receiver::None),
+        "relist-single" => relist(repetitions, Receiver::Single),
+        "relist-batch" => relist(repetitions, Receiver::Batch),
         "get" => get(repetitions),
         _ => panic!("there is no part {part}"),
     }
@@ -53,6 +58,52 @@ fn main() {
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
+}
+
+/// How a handler receives the changes of a relist.
+enum Receiver {
+    None,
+    Single,
+    Batch,
+}
+
+/// Relists an informer of 20,000 objects, which all change each time.
+fn relist(repetitions: usize, receiver: Receiver) {
+    let template = Pod { spec: Some(PodSpec::default()), ..Pod::default() };
+    // All lists are made before, so that the set-up does not depend on the repetitions.
+    let kept = |number, version| Kept(ManuallyDrop::new(Box::new(pod(&template, number, version))));
+    let lists =
+        (0..=RELISTS).map(|list| (0..LISTED).map(|number| kept(number, (list + 1) * 1_000_000 + number)).collect());
+    let mut lists: Vec<Vec<Kept>> = lists.collect();
+    lists.reverse();
+    let lists = Mutex::new(lists);
+    let source = ListWatchFns::new(
+        move |_: ListOptions| {
+            let listed = lists.lock().pop().unwrap_or_default();
+            let version = listed.last().map(|last| last.id().version.into());
+            async move { Ok(ListStream::complete(listed, ListEnd { version, ..ListEnd::default() })) }
+        },
+        |_: WatchOptions| async { Ok(WatchStream::new(stream::pending())) },
+    );
+    runtime().block_on(async {
+        let informer = SharedInformer::<Kept>::builder(source).options(InformerOptions::new().seed(1)).build();
+        let handle = match receiver {
+            Receiver::None => None,
+            Receiver::Single => Some(informer.on_event(|event| _ = black_box(event.key_ref()))),
+            Receiver::Batch => Some(informer.register().on_batch(|events, _| {
+                events.iter().for_each(|event| _ = black_box(event.key_ref()));
+            })),
+        };
+        informer.start().unwrap();
+        informer.synced().await.unwrap();
+        for _ in 0..repetitions {
+            informer.relist().await.unwrap();
+            while handle.as_ref().is_some_and(|handle| handle.backlog() > 0) {
+                tokio::task::yield_now().await;
+            }
+        }
+        std::mem::forget(informer.store());
+    });
 }
 
 /// Returns the same numbers in the same random order every time.

@@ -1,5 +1,8 @@
 //! Deleted objects that stay readable for some time.
 
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,13 +12,9 @@ use tokio::time::Instant;
 use super::Store;
 use super::index::{IndexState, Values};
 use super::slots::{Slot, Slots};
+use super::table::Table;
 use crate::object::{Cached, KeyRef, Object};
 use crate::time::after;
-
-/// The index of all lingering objects by uid, and the one by key. The indexes of the store follow, in their order.
-const BY_UID: u32 = 0;
-const BY_KEY: u32 = 1;
-const INDEXES: u32 = 2;
 
 /// Reads the objects that were deleted a short time ago. A clone is another handle.
 ///
@@ -70,24 +69,19 @@ impl<T: Cached + ?Sized> Lingering<T> {
 
     /// Returns the last state of the deleted object with a uid.
     pub fn by_uid(&self, uid: &str) -> Option<Arc<T>> {
-        self.find(|_| Some(BY_UID), uid).into_iter().next()
+        self.find(|state| state.with_uid(uid)).into_iter().next()
     }
 
     /// Returns the last states of the deleted objects with a key, the last deleted object first.
     pub fn by_key<'k>(&self, key: impl Into<KeyRef<'k>>) -> Vec<Arc<T>> {
-        self.find(|_| Some(BY_KEY), &key.into().to_string())
+        let key = key.into();
+        self.find(|state| state.with_key(key))
     }
 
     /// Returns the last states of the deleted objects with a value in an index, the last deleted object first. There are
     /// none if no index has this name.
     pub fn by_index(&self, index: &str, value: &str) -> Vec<Arc<T>> {
-        let named = |state: &LingeringState| {
-            (INDEXES..)
-                .zip(&state.indexes[INDEXES as usize..])
-                .find(|(_, known)| known.is_named(index))
-                .map(|(at, _)| at)
-        };
-        self.find(named, value)
+        self.find(|state| state.members(index, value))
     }
 
     /// Returns the number of lingering objects.
@@ -100,11 +94,10 @@ impl<T: Cached + ?Sized> Lingering<T> {
         self.len() == 0
     }
 
-    fn find(&self, index: impl FnOnce(&LingeringState) -> Option<u32>, value: &str) -> Vec<Arc<T>> {
+    fn find(&self, look: impl FnOnce(&LingeringState) -> Vec<Arc<dyn Object>>) -> Vec<Arc<T>> {
         // The lock is released before the objects are collected.
         let Some(state) = self.store.read(|state| state.lingering.clone()) else { return Vec::new() };
-        let found = index(&state).map(|index| state.members(index, value)).unwrap_or_default();
-        found.into_iter().map(T::typed).collect()
+        look(&state).into_iter().map(T::typed).collect()
     }
 }
 
@@ -150,6 +143,10 @@ pub(super) struct LingeringState {
     limits: LingerLimits,
     hasher: FixedState,
     objects: Slots<LingeringObject>,
+    /// The slots of the objects, by the hashes of their uids and keys.
+    by_uid: Table,
+    by_key: Table,
+    /// The indexes of the store, in their order.
     indexes: Vec<IndexState>,
     oldest: Option<Slot>,
     newest: Option<Slot>,
@@ -180,7 +177,9 @@ impl LingeringState {
             limits,
             hasher,
             objects: Slots::new(),
-            indexes: vec![IndexState::new("", None), IndexState::new("", None)],
+            by_uid: Table::new(),
+            by_key: Table::new(),
+            indexes: Vec::new(),
             oldest: None,
             newest: None,
             departure: Departure { at: now, bytes: 0 },
@@ -198,16 +197,18 @@ impl LingeringState {
     /// Adds a deleted object with its index values, and drops the oldest ones beyond the limits.
     pub(super) fn add<'v>(&mut self, object: Arc<dyn Object>, values: impl Iterator<Item = (u32, &'v str)>) {
         let (departure, number) = (self.departure, self.added);
-        let added = LingeringObject { object: object.clone(), number, departure, posted: Arc::default(), next: None };
+        let (uid, key) = self.hashes(&*object);
+        let added = LingeringObject { object, number, departure, posted: Arc::default(), next: None };
         let slot = self.objects.add(added);
-        let id = object.id();
-        let key = id.key.to_string();
-        let uid = Some((BY_UID, id.uid)).filter(|(_, uid)| !uid.is_empty());
-        let values = values.map(|(index, value)| (INDEXES + index, value));
+        if let Some(uid) = uid {
+            self.by_uid.add(uid, slot);
+        }
+        self.by_key.add(key, slot);
         let Self { indexes, hasher, .. } = self;
-        let all = uid.into_iter().chain([(BY_KEY, &*key)]).chain(values);
-        let posted = all.map(|(at, value)| (at, indexes[at as usize].join(hasher, value, slot))).collect();
-        if let Some(added) = self.objects.get_mut(slot) {
+        let posted: Arc<[_]> = values.map(|(at, value)| (at, indexes[at as usize].join(hasher, value, slot))).collect();
+        if !posted.is_empty()
+            && let Some(added) = self.objects.get_mut(slot)
+        {
             added.posted = posted;
         }
         match self.newest.and_then(|newest| self.objects.get_mut(newest)) {
@@ -230,6 +231,11 @@ impl LingeringState {
         let Some((slot, oldest)) = self.oldest.and_then(|slot| Some((slot, self.objects.remove(slot)?))) else {
             return false;
         };
+        let (uid, key) = self.hashes(&*oldest.object);
+        if let Some(uid) = uid {
+            self.by_uid.remove(uid, |known| known == slot);
+        }
+        self.by_key.remove(key, |known| known == slot);
         for &(at, value) in oldest.posted.iter() {
             self.indexes[at as usize].leave(&self.hasher, value, slot);
         }
@@ -287,13 +293,43 @@ impl LingeringState {
         LingeringCounts { objects: self.objects.len(), bytes: self.bytes, dropped: self.dropped }
     }
 
-    /// Returns the objects with a value, the last deleted one first.
-    fn members(&self, index: u32, value: &str) -> Vec<Arc<dyn Object>> {
-        let slots = self.indexes[index as usize].slots(&self.hasher, value);
-        let mut found: Vec<_> = slots.filter_map(|slot| self.objects.get(slot)).collect();
-        found.sort_unstable_by_key(|lingering| std::cmp::Reverse(lingering.number));
-        found.into_iter().map(|lingering| lingering.object.clone()).collect()
+    /// Returns the hashes of the uid and of the key. An unknown uid has none.
+    fn hashes(&self, object: &dyn Object) -> (Option<u32>, u32) {
+        let id = object.id();
+        let uid = Some(id.uid).filter(|uid| !uid.is_empty());
+        (uid.map(|uid| self.hasher.hash_one(uid) as u32), self.hasher.hash_one(id.key) as u32)
     }
+
+    fn with_uid(&self, uid: &str) -> Vec<Arc<dyn Object>> {
+        self.hashed(&self.by_uid, self.hasher.hash_one(uid) as u32, |object| object.id().uid == uid)
+    }
+
+    fn with_key(&self, key: KeyRef<'_>) -> Vec<Arc<dyn Object>> {
+        self.hashed(&self.by_key, self.hasher.hash_one(key) as u32, |object| object.id().key == key)
+    }
+
+    /// Returns the objects with a hash for which a condition is true, the last deleted one first.
+    fn hashed(&self, table: &Table, hash: u32, condition: impl Fn(&dyn Object) -> bool) -> Vec<Arc<dyn Object>> {
+        let found = RefCell::new(Vec::new());
+        // The table stops at the first result, so there is none, and it visits every object with this hash.
+        table.get(hash, |slot| {
+            let lingering = self.objects.get(slot).filter(|lingering| condition(&*lingering.object));
+            found.borrow_mut().extend(lingering);
+            None::<()>
+        });
+        newest_first(found.into_inner())
+    }
+
+    /// Returns the objects with a value in an index, the last deleted one first.
+    fn members(&self, index: &str, value: &str) -> Vec<Arc<dyn Object>> {
+        let Some(index) = self.indexes.iter().find(|known| known.is_named(index)) else { return Vec::new() };
+        newest_first(index.slots(&self.hasher, value).filter_map(|slot| self.objects.get(slot)).collect())
+    }
+}
+
+fn newest_first(mut found: Vec<&LingeringObject>) -> Vec<Arc<dyn Object>> {
+    found.sort_unstable_by_key(|lingering| Reverse(lingering.number));
+    found.into_iter().map(|lingering| lingering.object.clone()).collect()
 }
 
 #[cfg(test)]
