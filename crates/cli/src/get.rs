@@ -47,14 +47,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let outcome = tokio::select! {
         biased;
         () = ending::after(None) => return Err(Failure::interrupted("interrupted before the server answered")),
-        outcome = answer(target, output, timeout, &line) => outcome,
+        outcome = output_of(target, output, timeout, &line) => outcome,
     };
     line.clear();
     say::write(outcome?.as_bytes())
 }
 
-/// Returns the whole output.
-async fn answer(
+/// Starts an informer for each kind, waits until all are synced, and returns the formatted objects. `timeout` limits the
+/// whole call.
+async fn output_of(
     target: TargetArguments,
     output: Output,
     timeout: Option<Duration>,
@@ -62,26 +63,26 @@ async fn answer(
 ) -> Result<String, Failure> {
     let start = Instant::now();
     // Rounded to milliseconds, because a message may show it.
-    let left = || timeout.map(|whole| Duration::from_millis(millis(whole.saturating_sub(start.elapsed()))));
-    let late = |what: &str| {
-        let whole = timeout.unwrap_or_default();
-        Failure::new(format!("cannot get {what}"), format!("the server did not answer within {whole:?}"))
+    let remaining = || timeout.map(|limit| Duration::from_millis(millis(limit.saturating_sub(start.elapsed()))));
+    let timed_out = |what: &str| {
+        let limit = timeout.unwrap_or_default();
+        Failure::new(format!("cannot get {what}"), format!("the server did not answer within {limit:?}"))
     };
-    let mut all = Vec::new();
+    let mut targets = Vec::new();
     for target in target.each_kind() {
         let resource = target.resource.clone();
-        all.push(limited(left(), target.open("get"), || late(&resource)).await?);
+        targets.push(limited(remaining(), target.open("get"), || timed_out(&resource)).await?);
     }
-    all.iter().try_for_each(TargetInformer::start)?;
-    for followed in &mut all {
-        synced(followed, left(), line).await?;
+    targets.iter().try_for_each(TargetInformer::start)?;
+    for followed in &mut targets {
+        synced(followed, remaining(), line).await?;
     }
-    let titles: Vec<&str> = all.iter().map(|followed| followed.title.as_str()).collect();
-    let text = limited(left(), written(&all, output), || late(&titles.join(" and "))).await;
-    for followed in all {
+    let titles: Vec<&str> = targets.iter().map(|followed| followed.title.as_str()).collect();
+    let result = limited(remaining(), written(&targets, output), || timed_out(&titles.join(" and "))).await;
+    for followed in targets {
         followed.factory.stop().await;
     }
-    text
+    result
 }
 
 fn millis(time: Duration) -> u64 {

@@ -178,7 +178,7 @@ async fn ask(source: &Source, period: Duration, answers: mpsc::Sender<Answer>) {
 /// Prints one table. Rates need two readings.
 async fn once(source: &Source, period: Duration) -> Result<(), Failure> {
     if let Source::Local(local) = source {
-        local.settled().await;
+        local.first_lists_done().await;
     }
     let mut board = Board::default();
     let first = source.read().await?;

@@ -1,6 +1,6 @@
-//! Leader election: of several copies of a program one leads, and the others stand by.
+//! Leader election: one of several copies of a program leads; the others wait.
 //!
-//! The candidates agree by a Lease, as those of client-go do, and both kinds can take part in one election. A candidate
+//! The candidates agree through a Lease, like candidates of client-go. Both can take part in the same election. A candidate
 //! judges by its own clock whether a lease has expired: it counts from when it last saw the record change. So the
 //! clocks of two machines may show different times. They only have to run at about the same speed.
 

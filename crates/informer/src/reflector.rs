@@ -6,7 +6,7 @@
 //! | event | next step |
 //! |---|---|
 //! | the watch ends normally | the next watch, from the version that was reached |
-//! | the connection breaks after a while | the next watch, after a check whether the API server was restored |
+//! | the connection breaks after 1 s or more, or the watch is silent | the next watch, after a check whether the API server was restored |
 //! | the connection breaks at once, or no response arrives | the same after a delay, which ends early on recovery |
 //! | the version has expired after a watch that worked | a new round, after a short random delay |
 //! | the version has expired again, or the API server sends an error | a new round, after a delay |
@@ -121,10 +121,10 @@ pub struct Reflector<T: ?Sized, S> {
     /// How often in a row the API server refused to open a watch with an error, or ended a watch at once.
     watch_failures: u32,
     /// True if the API server was restored, and the sink has not received that yet.
-    restart_unsaid: bool,
+    restart_pending: bool,
     /// True if the API server has refused to return its current version. The reflector does not ask again until a watch
     /// is opened.
-    question_refused: bool,
+    version_request_refused: bool,
     /// The outage in which this reflector waits.
     outage: Option<Outwaiting>,
     /// True while the API server answers that the resource does not exist.
@@ -187,8 +187,8 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             inconclusive: 0,
             worked: false,
             watch_failures: 0,
-            restart_unsaid: false,
-            question_refused: false,
+            restart_pending: false,
+            version_request_refused: false,
             outage: None,
             parked: false,
             optional: options.optional.unwrap_or(false),
@@ -237,7 +237,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         };
         // Pending deltas are applied first, so that the list is compared with a current store.
         self.sink.settled().await;
-        self.say_restart().await;
+        self.push_restart().await;
         let request = self.wiring.relist_requests.as_mut().map_or(0, |requests| *requests.borrow_and_update());
         if request > self.request {
             // The caller of a relist wants the current state, and not an older one from the memory of an API server
@@ -270,12 +270,12 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                         return Ok(());
                     }
                 }
-                AfterWatch::Relist(moment) => {
-                    if !moment.is_zero() {
-                        let (until, why) = (after(Instant::now(), moment), "everything is asked for again".to_owned());
+                AfterWatch::Relist(delay) => {
+                    if !delay.is_zero() {
+                        let (until, why) = (after(Instant::now(), delay), "a relist follows".to_owned());
                         self.sink.phase(Phase::BackingOff { until, why });
                     }
-                    self.pause(moment).await;
+                    self.pause(delay).await;
                     return Ok(());
                 }
                 AfterWatch::WaitThenRelist(error) => {
@@ -305,7 +305,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     /// Opens a watch from the current position, and follows it.
     async fn watch(&mut self) -> AfterWatch {
         if let Position::Doubtful(last) = self.place.clone() {
-            if self.question_refused {
+            if self.version_request_refused {
                 self.place = Position::At(last);
                 return self.open_and_follow().await;
             }
@@ -318,7 +318,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 // A user who may watch need not have the permission for this request. The watch itself succeeds or
                 // fails.
                 Err(error) if error.is_refusal() => {
-                    self.question_refused = true;
+                    self.version_request_refused = true;
                     self.place = Position::At(last);
                 }
                 Err(error) => return self.not_answered(error),
@@ -330,7 +330,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     async fn open_and_follow(&mut self) -> AfterWatch {
         match self.open(false).await {
             Ok(events) => {
-                self.question_refused = false;
+                self.version_request_refused = false;
                 self.succeeded(RequestKind::Watch);
                 self.follow(events).await
             }
@@ -363,7 +363,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.watch_failures <= WATCH_FAILURES
     }
 
-    /// Passes the events of a watch to the sink until the watch ends.
+    /// Passes the events of a watch to the sink until the watch ends or fails, or a relist is due. Returns the next step.
     async fn follow(&mut self, mut watch: OpenWatch<T>) -> AfterWatch {
         self.sink.phase(Phase::Watching);
         let mut relist = std::pin::pin!(self.relist_wanted());
@@ -383,14 +383,15 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 Err(_) if now >= dead_at => {
                     break Err(ReflectorError::Silent { after: watch.silent_for() });
                 }
-                Err(_) => {}
+                Err(_) => {} // Only the progress check below is due.
                 Ok(None) => break Ok(()),
                 Ok(Some(Err(error))) => break Err(ReflectorError::Stream(error)),
-                Ok(Some(Ok(event))) if event.is_of_nobody_knows_what() => break Err(ReflectorError::Unreadable),
+                Ok(Some(Ok(event))) if event.has_unknown_key() => break Err(ReflectorError::Unreadable),
                 Ok(Some(Ok(event))) => {
                     let bytes = watch.bytes(&event);
                     self.sink.contact(bytes);
-                    watch.hear(&event, &mut self.rhythm, now);
+                    watch.record(&event, &mut self.rhythm, now);
+                    // A watch that lasts for a second and sends an event ends an outage in which watches ended too soon.
                     if self.outage.is_some() && watch.began.elapsed() >= VERY_SHORT {
                         self.succeeded(RequestKind::Follow);
                     }
@@ -398,7 +399,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
                 }
             }
             if now >= pace_due
-                && let Err(stalled) = watch.pace.check_within(watch.events.meter(), watch.heard)
+                && let Err(stalled) = watch.pace.check_within(watch.events.meter(), watch.received)
             {
                 break Err(ReflectorError::Stream(stalled));
             }
@@ -408,22 +409,22 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
 
     /// Decides what to do after a watch has ended.
     fn after(&mut self, watch: OpenWatch<T>, ended: Result<(), ReflectorError>) -> AfterWatch {
-        let OpenWatch { events, heard, began, after_initial_state, .. } = watch;
+        let OpenWatch { events, received, began, after_initial_state, .. } = watch;
         drop(events);
         let lasted = began.elapsed();
         // If a server sends one event and then an error, again and again, the reflector must not list without a delay.
-        let worked = heard > 0 && lasted >= VERY_SHORT;
+        let worked = received > 0 && lasted >= VERY_SHORT;
         self.worked |= worked;
-        if heard > 0 || lasted >= VERY_SHORT {
+        if received > 0 || lasted >= VERY_SHORT {
             self.watch_failures = 0;
         }
-        if heard > 0 {
+        if received > 0 {
             self.backoff.healthy(lasted);
         }
         match ended {
             Ok(()) if worked => AfterWatch::Watch,
             // Events arrived, but if a server ends every watch at once, the reflector must not watch without a delay.
-            Ok(()) if heard > 0 || after_initial_state && lasted < VERY_SHORT => {
+            Ok(()) if received > 0 || after_initial_state && lasted < VERY_SHORT => {
                 AfterWatch::WaitThenWatch(ReflectorError::VeryShortWatch { lasted })
             }
             Ok(()) if lasted >= VERY_SHORT => {
@@ -464,7 +465,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         self.place.give_up();
         if std::mem::take(&mut self.worked) {
             self.report(&error);
-            AfterWatch::Relist(self.backoff.moment())
+            AfterWatch::Relist(self.backoff.jitter())
         } else {
             AfterWatch::WaitThenRelist(error)
         }
@@ -533,20 +534,20 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
 
     /// Handles a restore of the API server: all known versions become invalid.
     async fn restart(&mut self) {
-        warn!(scope = self.scope(), "server was restored to an older state; asking for everything again");
+        warn!(scope = self.scope(), "server was restored to an older state; relisting");
         self.reason = ListReason::Restored;
         self.place = Position::Restored;
-        self.restart_unsaid = true;
-        self.say_restart().await;
+        self.restart_pending = true;
+        self.push_restart().await;
     }
 
     /// Pushes [`Delta::Restarted`] to the sink, unless that was done. If a round is dropped meanwhile, the next round
     /// does it.
-    async fn say_restart(&mut self) {
-        if self.restart_unsaid {
+    async fn push_restart(&mut self) {
+        if self.restart_pending {
             self.sink.settled().await;
             self.sink.push(Delta::Restarted { scope: self.wiring.scope.clone() }, 0).await;
-            self.restart_unsaid = false;
+            self.restart_pending = false;
             self.sink.settled().await;
         }
     }

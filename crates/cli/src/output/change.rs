@@ -75,7 +75,7 @@ impl Differ {
             _ if is_noise(path) => {}
             _ => {
                 let value = self.shown(path, value);
-                self.lines.push(format!("{} {}: {}", self.paint.green("+"), joined(path), self.paint.green(&value)));
+                self.lines.push(format!("{} {}: {}", self.paint.green("+"), join_path(path), self.paint.green(&value)));
             }
         }
     }
@@ -86,14 +86,14 @@ impl Differ {
             _ if is_noise(path) => {}
             _ => {
                 let value = self.shown(path, value);
-                self.lines.push(format!("{} {}: {}", self.paint.red("-"), joined(path), self.paint.red(&value)));
+                self.lines.push(format!("{} {}: {}", self.paint.red("-"), join_path(path), self.paint.red(&value)));
             }
         }
     }
 
     fn changed(&mut self, path: &[String], old: &Value, new: &Value) {
         let (old, new) = (self.shown(path, old), self.shown(path, new));
-        let (mark, path) = (self.paint.yellow("~"), joined(path));
+        let (mark, path) = (self.paint.yellow("~"), join_path(path));
         self.lines.push(format!("{mark} {path}: {} → {}", self.paint.red(&old), self.paint.green(&new)));
     }
 
@@ -148,8 +148,8 @@ fn named(elements: &[Value]) -> Option<Map<String, Value>> {
     (named.len() == elements.len()).then_some(named)
 }
 
-/// Returns `spec.containers[web].image`. A name with a dot is written in brackets.
-fn joined(path: &[String]) -> String {
+/// Joins the steps of a path, as in `spec.containers[web].image`. Control characters are removed. A name with a dot is written in brackets.
+fn join_path(path: &[String]) -> String {
     let mut joined = String::new();
     for name in path {
         if name.starts_with('[') {

@@ -11,7 +11,7 @@ use super::documents::{self, Document};
 use crate::failure::Failure;
 
 /// Extensions of files with objects.
-const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// An object of a document.
 struct Loaded {
@@ -66,7 +66,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         return Ok(vec![path.to_owned()]);
     }
     let entries = fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>()).map_err(cannot)?;
-    let named = |file: &PathBuf| file.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
+    let named = |file: &PathBuf| file.extension().is_some_and(|ending| EXTENSIONS.iter().any(|known| ending == *known));
     let mut files: Vec<PathBuf> =
         entries.into_iter().map(|entry| entry.path()).filter(|file| named(file) && file.is_file()).collect();
     files.sort();
@@ -86,10 +86,11 @@ fn split(document: Document) -> Result<Vec<Loaded>, Failure> {
         Some(items) if is_list => std::mem::take(items),
         _ => vec![value],
     };
-    objects.into_iter().map(|object| loaded(&place, object)).collect()
+    objects.into_iter().map(|object| prepare(&place, object)).collect()
 }
 
-fn loaded(place: &str, mut object: Value) -> Result<Loaded, Failure> {
+/// Checks that the value is an object, and removes the fields that the server sets.
+fn prepare(place: &str, mut object: Value) -> Result<Loaded, Failure> {
     let (kind, name) = (object["kind"].as_str(), object["metadata"]["name"].as_str());
     let Some((kind, _)) = kind.zip(object["apiVersion"].as_str()) else {
         return Err(Failure::plain(format!("{place} is not an object: it has no `kind` or no `apiVersion`")));

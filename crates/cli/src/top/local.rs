@@ -10,12 +10,12 @@ use super::ProgramState;
 use crate::cluster::Cluster;
 use crate::discover;
 use crate::failure::Failure;
-use crate::view::{Reading, State};
+use crate::view::Reading;
 
 /// How long `--once` waits for the first lists.
-const SETTLED: Duration = Duration::from_secs(30);
+const FIRST_LISTS_LIMIT: Duration = Duration::from_secs(30);
 /// How often their state is read while waiting.
-const LOOK: Duration = Duration::from_millis(50);
+const READ_INTERVAL: Duration = Duration::from_millis(50);
 /// How long stopping may take.
 const LAST_WORK: Duration = Duration::from_secs(1);
 
@@ -49,20 +49,20 @@ impl LocalInformers {
         ProgramState { title: self.title.clone(), informers, queues: Vec::new() }
     }
 
-    /// Waits until each informer is synced or has failed.
-    pub(super) async fn settled(&self) {
-        let mut looks = interval(LOOK);
+    /// Waits until each informer is synced or has failed, but at most 30 seconds.
+    pub(super) async fn first_lists_done(&self) {
+        let mut ticks = interval(READ_INTERVAL);
         let all = async {
             loop {
-                looks.tick().await;
-                let settled = |reading: &Reading| reading.synced || reading.state.rank() >= State::BackingOff.rank();
-                if self.read().informers.iter().all(settled) {
+                ticks.tick().await;
+                let is_done = |reading: &Reading| reading.synced || reading.state.is_failing();
+                if self.read().informers.iter().all(is_done) {
                     return;
                 }
             }
         };
         // After the time limit, the table shows what is missing.
-        let _ = timeout(SETTLED, all).await;
+        let _ = timeout(FIRST_LISTS_LIMIT, all).await;
     }
 
     pub(super) async fn stop(&self) {

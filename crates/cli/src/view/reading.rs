@@ -161,6 +161,11 @@ impl State {
         }
     }
 
+    /// Returns true if the informer is retrying, parked, stopped or unknown.
+    pub(crate) fn is_failing(self) -> bool {
+        self.rank() >= Self::BackingOff.rank()
+    }
+
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::New => "not started",

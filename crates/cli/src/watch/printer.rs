@@ -65,7 +65,7 @@ impl Printer {
 
     /// Writes an event and flushes it.
     pub(super) fn print(&mut self, event: &Event<Wire>) -> io::Result<()> {
-        let Some((verb, old, object)) = self.printed(event) else { return Ok(()) };
+        let Some((verb, old, object)) = self.matching_change(event) else { return Ok(()) };
         let mut text = match self.output {
             Output::Json => {
                 // Formatted by hand, so that the type comes first.
@@ -88,8 +88,8 @@ impl Printer {
         stdout.flush()
     }
 
-    /// Returns the event as a reader sees it who sees only the matching objects: an update may add or delete one.
-    fn printed<'e>(&self, event: &'e Event<Wire>) -> Option<PrintedEvent<'e>> {
+    /// Returns how the event changes the set of matching objects. An update may add an object to the set, or remove one.
+    fn matching_change<'e>(&self, event: &'e Event<Wire>) -> Option<PrintedEvent<'e>> {
         let matches = |object: &Wire| self.index.as_ref().is_none_or(|lookup| lookup.matches(&object.0));
         match event {
             Event::Added { object, .. } => matches(object).then_some((Verb::Added, None, object)),

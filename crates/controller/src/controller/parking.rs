@@ -100,7 +100,7 @@ impl Keeper {
                     match seen {
                         Err(_) => not_seen(&key, NotSeen::InTime),
                         Ok(WriteSeen::Missing) => not_seen(&key, NotSeen::AtAll),
-                        Ok(WriteSeen::AsWritten | WriteSeen::Otherwise) => {}
+                        Ok(WriteSeen::AsWritten | WriteSeen::OutcomeUnknown) => {}
                     }
                     let as_written = seen == Ok(WriteSeen::AsWritten);
                     let Some(Parked { priority, wanted, settled }) = parking.leave(&key) else { continue };

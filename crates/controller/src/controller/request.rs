@@ -104,7 +104,7 @@ impl<T: Object> Request<T> {
         informer: &SharedInformer<C>,
         write: impl Future<Output = Result<W, kube_client::Error>>,
     ) -> Result<W, WriteError> {
-        let written = self.answered(informer, write).await?;
+        let written = self.send(informer, write).await?;
         self.note_write(informer, &written)?;
         Ok(written)
     }
@@ -121,29 +121,30 @@ impl<T: Object> Request<T> {
         delete: impl Future<Output = Result<R, kube_client::Error>>,
     ) -> Result<R, WriteError> {
         self.check_kind(informer, object)?;
-        let answer = self.answered(informer, delete).await?;
+        let answer = self.send(informer, delete).await?;
         self.writes.add(PendingWrite::deleted(informer, object));
         Ok(answer)
     }
 
-    /// Waits for the response to a write. Without a response, and with some errors, it is not known whether the write
-    /// was carried out.
-    async fn answered<C: Object, R>(
+    /// Sends a write and waits for its response. If there is no response, or an error other than 400 to 499, it is not
+    /// known whether the API server carried out the write. Then the key waits until the cache has caught up with the API
+    /// server.
+    async fn send<C: Object, R>(
         &self,
         informer: &SharedInformer<C>,
         write: impl Future<Output = Result<R, kube_client::Error>>,
     ) -> Result<R, WriteError> {
         self.term.check()?;
-        let unanswered = UnansweredWrite { writes: &self.writes, informer };
+        let guard = UnknownOutcomeGuard { writes: &self.writes, informer };
         let outcome = write.await;
         // The API server has carried out the write, or has refused it and nothing was written.
-        let certain = match &outcome {
+        let outcome_known = match &outcome {
             Ok(_) => true,
             Err(kube_client::Error::Api(status)) => (400..500).contains(&status.code),
             Err(_) => false,
         };
-        if certain {
-            std::mem::forget(unanswered);
+        if outcome_known {
+            std::mem::forget(guard);
         }
         outcome.map_err(WriteError::Failed)
     }
@@ -162,10 +163,10 @@ impl<T: Object> Request<T> {
         attempt: impl Future<Output = Result<R, E>>,
     ) -> Result<R, WriteError<E>> {
         self.term.check()?;
-        let unanswered = UnansweredWrite { writes: &self.writes, informer };
+        let guard = UnknownOutcomeGuard { writes: &self.writes, informer };
         let outcome = attempt.await;
         if outcome.is_ok() {
-            std::mem::forget(unanswered);
+            std::mem::forget(guard);
         }
         outcome.map_err(WriteError::Failed)
     }
@@ -224,12 +225,12 @@ impl<T: Object> Request<T> {
 }
 
 /// A write without a response.
-struct UnansweredWrite<'w, C: Object> {
+struct UnknownOutcomeGuard<'w, C: Object> {
     writes: &'w Writes,
     informer: &'w SharedInformer<C>,
 }
 
-impl<C: Object> Drop for UnansweredWrite<'_, C> {
+impl<C: Object> Drop for UnknownOutcomeGuard<'_, C> {
     fn drop(&mut self) {
         self.writes.add(PendingWrite::outcome_unknown(self.informer));
     }

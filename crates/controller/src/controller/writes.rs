@@ -24,9 +24,9 @@ pub(super) enum WriteSeen {
     /// The cache shows the write. Every later change of the object causes an event.
     AsWritten,
     /// It is not known whether the write was carried out. The key has to be reconciled again.
-    Otherwise,
+    OutcomeUnknown,
     /// The cache has passed the version of the write, and does not show it: the object was deleted meanwhile, or the
-    /// informer does not select it. The key has to be reconciled again.
+    /// informer does not select it. Or the wait failed. The key has to be reconciled again.
     Missing,
 }
 
@@ -60,8 +60,9 @@ impl Writes {
 }
 
 impl PendingWrite {
-    /// Makes a pending write that ends when the cache reflects it; see [`SharedInformer::saw`]. It also ends if the
-    /// version cannot be compared, or if the informer has stopped, because then there is nothing to wait for.
+    /// Returns a pending write. It completes when the cache reflects the write; see [`SharedInformer::saw`]. If its
+    /// version cannot be compared, it completes at once, as [`WriteSeen::AsWritten`]. If the wait fails, because the
+    /// informer stopped or the API server was restored, it completes as [`WriteSeen::Missing`].
     pub(super) fn written<C: Object, W: Object>(informer: &SharedInformer<C>, written: &W) -> Self {
         if !ResourceVersion::from(written.id().version).is_number() {
             return Self { seen: std::future::ready(WriteSeen::AsWritten).boxed() };
@@ -106,6 +107,6 @@ impl PendingWrite {
     /// server has when the future is first polled.
     pub(super) fn outcome_unknown<C: Object>(informer: &SharedInformer<C>) -> Self {
         let latest = informer.wait_for_latest().into_future();
-        Self { seen: latest.map(|_| WriteSeen::Otherwise).boxed() }
+        Self { seen: latest.map(|_| WriteSeen::OutcomeUnknown).boxed() }
     }
 }

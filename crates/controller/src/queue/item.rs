@@ -40,18 +40,18 @@ use super::{DelayingQueue, Key, Priority, WorkQueue};
 /// # }
 /// ```
 pub struct Item<T: Key, Q = WorkQueue<T>> {
-    in_hand: ItemGuard<T>,
+    in_progress: ItemGuard<T>,
     queue: Q,
 }
 
 impl<T: Key, Q> Item<T, Q> {
-    pub(super) fn new(in_hand: ItemGuard<T>, queue: Q) -> Self {
-        Self { in_hand, queue }
+    pub(super) fn new(in_progress: ItemGuard<T>, queue: Q) -> Self {
+        Self { in_progress, queue }
     }
 
     /// Returns the priority that the item had when it was taken. A retry keeps this priority.
     pub fn priority(&self) -> Priority {
-        self.in_hand.priority
+        self.in_progress.priority
     }
 
     /// Returns the queue that the item comes from.
@@ -65,7 +65,7 @@ impl<T: Key> Item<T, DelayingQueue<T>> {
     ///
     /// If the queue is shut down, [`DelayingQueue::drain`] returns the item.
     pub fn retry_after(self, delay: Duration) {
-        self.in_hand.retry_after(delay);
+        self.in_progress.retry_after(delay);
     }
 }
 
@@ -75,7 +75,7 @@ impl<T: Key> Item<T> {
     /// If the queue is shut down, the limiter is not called, and [`DelayingQueue::drain`] returns the item.
     pub fn retry(self) {
         let delay = self.retry_delay();
-        self.in_hand.retry_after(delay);
+        self.in_progress.retry_after(delay);
     }
 
     /// Asks the limiter for the delay of the next retry. The delay is zero if the queue is shut down; then the limiter
@@ -88,7 +88,7 @@ impl<T: Key> Item<T> {
     ///
     /// If the queue is shut down, [`DelayingQueue::drain`] returns the item.
     pub fn retry_after(self, delay: Duration) {
-        self.in_hand.retry_after(delay);
+        self.in_progress.retry_after(delay);
     }
 
     /// Resets the number of failures of the item: call it after a success, or when you give the item up. The item is
@@ -107,12 +107,12 @@ impl<T: Key, Q> Deref for Item<T, Q> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.in_hand.item
+        &self.in_progress.item
     }
 }
 
 impl<T: Key + fmt::Debug, Q> fmt::Debug for Item<T, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Item").field(&self.in_hand.item).finish()
+        f.debug_tuple("Item").field(&self.in_progress.item).finish()
     }
 }

@@ -1,4 +1,4 @@
-//! Items that can be taken now. Each is there once, and only one worker at a time has it.
+//! Items that are ready or in progress. Each item is held once, and by one worker at most.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -89,8 +89,8 @@ impl<T: Key> SharedQueue<T> {
     pub(super) async fn next(self: &Arc<Self>) -> Option<ItemGuard<T>> {
         // A queue that is never empty must not keep other tasks from running.
         tokio::task::coop::consume_budget().await;
-        if let Some(in_hand) = self.take(&mut self.look()) {
-            return Some(in_hand);
+        if let Some(in_progress) = self.take(&mut self.look()) {
+            return Some(in_progress);
         }
         let mut timekeeper = None;
         loop {
@@ -100,8 +100,8 @@ impl<T: Key> SharedQueue<T> {
             arrived.as_mut().enable();
             let due = {
                 let mut state = self.look();
-                if let Some(in_hand) = self.take(&mut state) {
-                    return Some(in_hand);
+                if let Some(in_progress) = self.take(&mut state) {
+                    return Some(in_progress);
                 }
                 if state.closed && state.ready.depth() == 0 {
                     return None;

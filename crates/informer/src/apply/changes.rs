@@ -194,15 +194,15 @@ impl<T: Cached + ?Sized> Changes<T> {
     {
         let forever = async {
             loop {
-                let mut in_hand = self.next().await;
-                let copy = in_hand.batch().filter(|_| matches!(on_error, OnError::Retry(_))).cloned();
-                let Some(batch) = in_hand.take() else { continue };
+                let mut in_progress = self.next().await;
+                let copy = in_progress.batch().filter(|_| matches!(on_error, OnError::Retry(_))).cloned();
+                let Some(batch) = in_progress.take() else { continue };
                 let Err(error) = process(batch) else { continue };
                 let (OnError::Report(report) | OnError::Retry(report)) = &on_error;
                 report(&*error);
                 if let Some(batch) = copy {
-                    in_hand.shared.state.lock().queue.put_back(batch);
-                    drop(in_hand);
+                    in_progress.shared.state.lock().queue.put_back(batch);
+                    drop(in_progress);
                     // A function that always fails must not stop other tasks from running.
                     tokio::task::yield_now().await;
                 }

@@ -62,12 +62,12 @@ pub(super) async fn apply_all(
 ) {
     let forever = async {
         loop {
-            let mut in_hand = changes.next().await;
+            let mut in_progress = changes.next().await;
             let start = Instant::now();
             crate::yield_point::maybe_yield().await;
-            let Some(batch) = in_hand.take() else { continue };
+            let Some(batch) = in_progress.take() else { continue };
             let applied = applier.apply(batch).await;
-            drop(in_hand);
+            drop(in_progress);
             applied.failed.iter().for_each(|error| core.health.report(error));
             if let Some(metrics) = core.health.metrics() {
                 metrics.processed(core.sink.len(), start.elapsed());

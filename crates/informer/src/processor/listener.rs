@@ -72,7 +72,7 @@ pub(crate) struct Resync {
 pub(super) struct ListenerStatus {
     pub(super) name: String,
     /// How many events were taken out of the mailbox and are not delivered yet.
-    in_hand: AtomicUsize,
+    in_progress: AtomicUsize,
     pub(super) phase: watch::Sender<ListenerPhase>,
 }
 
@@ -117,14 +117,14 @@ impl ListenerStatus {
     }
 
     pub(super) fn set_in_hand(&self, events: usize) {
-        self.in_hand.store(events, Ordering::Relaxed);
+        self.in_progress.store(events, Ordering::Relaxed);
     }
 }
 
 impl Listener {
     pub(crate) fn new(name: String, delivery: Delivery, resync: Option<Duration>) -> Self {
         let phase = watch::Sender::new(ListenerPhase::New);
-        let status = Arc::new(ListenerStatus { name, in_hand: AtomicUsize::new(0), phase });
+        let status = Arc::new(ListenerStatus { name, in_progress: AtomicUsize::new(0), phase });
         let resync = Mutex::new(Resync { requested: resync, ..Resync::default() });
         // Unique among all informers, so that a callback can tell which informer it belongs to.
         let id = new_caller();
@@ -147,7 +147,7 @@ impl Listener {
     }
 
     pub(crate) fn backlog(&self) -> usize {
-        self.mailbox.len() + self.status.in_hand.load(Ordering::Relaxed)
+        self.mailbox.len() + self.status.in_progress.load(Ordering::Relaxed)
     }
 
     pub(crate) fn health(&self) -> HandlerHealth {
@@ -267,7 +267,7 @@ impl Deliveries<'_> {
         }
         let outcome = self.call(event).await;
         self.called(outcome);
-        self.listener.status.in_hand.fetch_sub(1, Ordering::Relaxed);
+        self.listener.status.in_progress.fetch_sub(1, Ordering::Relaxed);
         self.since_yield += 1;
         // A batch of watch events is delivered without a pause. A long list must let other tasks run.
         if self.since_yield >= WITHOUT_YIELD {

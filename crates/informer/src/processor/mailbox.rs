@@ -134,7 +134,7 @@ struct MailboxState {
     /// True if a resync is in `waiting`.
     resync_waits: bool,
     /// Since when the parcel in delivery has waited; `None` once it is delivered.
-    in_hand: Option<Instant>,
+    delivering_since: Option<Instant>,
     /// True while the handler awaits or blocks inside a call.
     awaits: bool,
     /// True if the applier reached its time limit. It does not wait again until the mailbox has been empty.
@@ -248,7 +248,7 @@ impl Mailbox {
             let mut dropped = None;
             {
                 let mut state = self.state.lock();
-                (state.in_hand, state.awaits) = (None, false);
+                (state.delivering_since, state.awaits) = (None, false);
                 let more_to_fold = state.folded.is_some() && state.fold(PIECE, dropped.get_or_insert_default());
                 if !more_to_fold && !dropped.as_ref().is_some_and(Dropped::is_long) {
                     let next = state.take();
@@ -274,7 +274,8 @@ impl Mailbox {
         }
     }
 
-    /// Takes out the next events if they are live. They count as a part of the parcel before.
+    /// Returns the events of the next parcel if its reason is [`BatchReason::Live`]; otherwise `None`. The caller adds them
+    /// to its batch, so the lag is still measured from the first parcel of that batch.
     pub(crate) fn next_live(&self) -> Option<EventBatch> {
         let mut state = self.state.lock();
         let is_live = match state.waiting.front() {
@@ -284,9 +285,9 @@ impl Mailbox {
         if !is_live {
             return None;
         }
-        let oldest = state.in_hand;
+        let since = state.delivering_since;
         let parcel = state.take();
-        state.in_hand = oldest;
+        state.delivering_since = since;
         if state.is_empty() {
             state.left_out = false;
         }
@@ -321,7 +322,7 @@ impl Mailbox {
     /// Waits until the delivering task has been polled since events arrived. There is no limit, because the runtime
     /// polls a woken task at some time. Do not call this for a stream, which is polled only if the program does so.
     pub(crate) async fn polled(&self) {
-        self.until(|state| state.in_hand.is_some() || state.is_attended()).await;
+        self.until(|state| state.delivering_since.is_some() || state.is_attended()).await;
     }
 
     /// Waits until the handler has taken out all events, or awaits or blocks inside a call.
@@ -368,7 +369,7 @@ impl Mailbox {
         let state = self.state.lock();
         let oldest = |waiting: &VecDeque<WaitingParcel>| waiting.front().map(|waiting| waiting.since);
         let folded = || state.folded.as_ref().and_then(Folded::since);
-        let since = state.in_hand.or_else(|| oldest(&state.waiting)).or_else(folded);
+        let since = state.delivering_since.or_else(|| oldest(&state.waiting)).or_else(folded);
         since.or_else(|| oldest(&state.unfolded)).map_or(Duration::ZERO, |since| since.elapsed())
     }
 
@@ -401,7 +402,7 @@ impl MailboxState {
 
     fn take(&mut self) -> Option<Parcel> {
         if let Some(WaitingParcel { since, parcel, bytes }) = self.waiting.pop_front() {
-            self.in_hand = Some(since);
+            self.delivering_since = Some(since);
             self.bytes -= bytes;
             match &parcel {
                 Parcel::Events(events, _) => self.events -= events.len(),
@@ -415,7 +416,7 @@ impl MailboxState {
             return Some(parcel);
         }
         let folded = self.folded.as_mut()?;
-        self.in_hand = folded.since();
+        self.delivering_since = folded.since();
         let parcel = folded.take();
         if folded.is_empty() && self.unfolded.is_empty() {
             // The handler has caught up: every event is kept again.

@@ -56,7 +56,7 @@ pub struct DeltaFifo<T: ?Sized> {
     order: VecDeque<QueuePlace<T>>,
     waiting: HashMap<ObjectKey, QueuedDeltas<T>>,
     /// The future state of each object that was popped and is not processed yet, or `None` if it will be deleted.
-    in_hand: HashMap<ObjectKey, Option<Arc<T>>>,
+    in_progress: HashMap<ObjectKey, Option<Arc<T>>>,
     /// The keys of undecodable objects for which a mark waits.
     unread: HashSet<ObjectKey>,
     /// How many entries were popped and are not processed yet.
@@ -94,7 +94,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         Self {
             order: VecDeque::new(),
             waiting: HashMap::new(),
-            in_hand: HashMap::new(),
+            in_progress: HashMap::new(),
             unread: HashSet::new(),
             popped: 0,
             emit_replaced: false,
@@ -143,7 +143,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
     /// Returns the state that an object will have once everything pushed so far is processed.
     fn newest(&self, key: &ObjectKey, known: impl Fn(KeyRef<'_>) -> Option<Arc<T>>) -> Option<Arc<T>> {
         let queued = self.waiting.get(key).map(|waiting| state_after(&waiting.deltas));
-        queued.or_else(|| self.in_hand.get(key).cloned()).unwrap_or_else(|| known(key.into()))
+        queued.or_else(|| self.in_progress.get(key).cloned()).unwrap_or_else(|| known(key.into()))
     }
 
     /// Queues a list: listed objects are queued, and objects that are missing from the list are deleted, whether they
@@ -224,7 +224,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
 
     /// Returns true if changes of an object wait or are being processed.
     fn is_pending(&self, key: &ObjectKey) -> bool {
-        self.waiting.contains_key(key) || self.in_hand.contains_key(key)
+        self.waiting.contains_key(key) || self.in_progress.contains_key(key)
     }
 
     /// Queues every known object to be processed again, except objects with changes that wait or are being processed.
@@ -255,7 +255,7 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         self.count_popped();
         let waiting = self.waiting.remove(key).unwrap_or(QueuedDeltas { deltas: Vec::new(), bytes: 0 });
         self.bytes -= waiting.bytes;
-        self.in_hand.insert(key.clone(), state_after(&waiting.deltas));
+        self.in_progress.insert(key.clone(), state_after(&waiting.deltas));
         waiting
     }
 
@@ -266,14 +266,14 @@ impl<T: Cached + ?Sized> DeltaFifo<T> {
         }
         self.initial_in_hand = 0;
         self.popped = 0;
-        self.in_hand.clear();
+        self.in_progress.clear();
     }
 
     /// Puts back changes that could not be processed, unless newer changes of the same object wait.
     pub fn add_if_absent(&mut self, key: ObjectKey, deltas: Deltas<T>) {
         if !deltas.is_empty() && !self.waiting.contains_key(&key) {
             // An object in processing returns to the queue, so it does not count as processed.
-            match self.in_hand.remove(&key) {
+            match self.in_progress.remove(&key) {
                 Some(_) => {
                     self.popped = self.popped.saturating_sub(1);
                     self.initial_in_hand = self.initial_in_hand.saturating_sub(1);
@@ -475,11 +475,11 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for DeltaFifo<T> {
             QueuePlace::Key(key) => Some((key.clone(), state_after(&self.waiting.get(key)?.deltas))),
             QueuePlace::Mark(_) => None,
         });
-        let only_in_hand = self.in_hand.iter().filter(|(key, _)| !self.waiting.contains_key(key));
+        let only_in_hand = self.in_progress.iter().filter(|(key, _)| !self.waiting.contains_key(key));
         // Sorted, so that the order does not depend on the hash map.
-        let mut in_hand: Pending<T> = only_in_hand.map(|(key, state)| (key.clone(), state.clone())).collect();
-        in_hand.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        queued.chain(in_hand).collect()
+        let mut in_progress: Pending<T> = only_in_hand.map(|(key, state)| (key.clone(), state.clone())).collect();
+        in_progress.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        queued.chain(in_progress).collect()
     }
 
     fn push_piece(&mut self, piece: Piece<T>, bytes: u64, known: &Store<T>) {

@@ -40,7 +40,7 @@ pub struct OrderedQueue<T: ?Sized> {
     /// How many of the oldest deltas belong to the first list, including popped ones; `None` before the first list.
     initial: Option<usize>,
     /// How many deltas were popped and are not processed yet.
-    in_hand: usize,
+    in_progress: usize,
     /// How many deltas were ever pushed.
     pushed: u64,
     bytes: u64,
@@ -49,7 +49,7 @@ pub struct OrderedQueue<T: ?Sized> {
 impl<T: Object + ?Sized> OrderedQueue<T> {
     /// Makes an empty queue.
     pub fn new() -> Self {
-        Self { waiting: VecDeque::new(), initial: None, in_hand: 0, pushed: 0, bytes: 0 }
+        Self { waiting: VecDeque::new(), initial: None, in_progress: 0, pushed: 0, bytes: 0 }
     }
 
     /// Pushes a change.
@@ -65,7 +65,7 @@ impl<T: Object + ?Sized> OrderedQueue<T> {
         self.bytes += bytes;
         if self.initial.is_none() && populates {
             // A first list counts with all deltas before it. If the first delta is no list, nothing counts.
-            self.initial = Some(if replaced { self.waiting.len() + self.in_hand } else { 0 });
+            self.initial = Some(if replaced { self.waiting.len() + self.in_progress } else { 0 });
         }
     }
 
@@ -100,14 +100,14 @@ impl<T: Object + ?Sized> OrderedQueue<T> {
             delta
         });
         let batch = batch.collect();
-        self.in_hand += length;
+        self.in_progress += length;
         self.bytes -= bytes;
         (batch, bytes)
     }
 
     fn batch_length(&self) -> usize {
         let limit = match self.initial {
-            Some(initial) if initial > self.in_hand => BATCH.min(initial - self.in_hand),
+            Some(initial) if initial > self.in_progress => BATCH.min(initial - self.in_progress),
             _ => BATCH,
         };
         let limit = limit.min(self.waiting.len());
@@ -131,9 +131,9 @@ impl<T: Object + ?Sized> OrderedQueue<T> {
     /// Marks everything popped so far as processed.
     pub fn processed(&mut self) {
         if let Some(initial) = &mut self.initial {
-            *initial = initial.saturating_sub(self.in_hand);
+            *initial = initial.saturating_sub(self.in_progress);
         }
-        self.in_hand = 0;
+        self.in_progress = 0;
     }
 }
 
@@ -160,7 +160,7 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for OrderedQueue<T> {
         // The changes go back to the front, because later changes must stay behind them.
         for delta in deltas.into_iter().rev().filter(absent) {
             self.waiting.push_front((delta, 0));
-            self.in_hand = self.in_hand.saturating_sub(1);
+            self.in_progress = self.in_progress.saturating_sub(1);
         }
     }
 
@@ -173,7 +173,7 @@ impl<T: Cached + ?Sized> DeltaQueue<T> for OrderedQueue<T> {
     }
 
     fn progress(&self) -> (u64, u64) {
-        (self.pushed, self.pushed - (self.waiting.len() + self.in_hand) as u64)
+        (self.pushed, self.pushed - (self.waiting.len() + self.in_progress) as u64)
     }
 
     fn has_synced(&self) -> bool {

@@ -59,7 +59,7 @@ impl Backoff {
     }
 
     /// Returns a random delay of up to the initial one, so that thousands of reflectors do not act at once.
-    pub(crate) fn moment(&mut self) -> Duration {
+    pub(crate) fn jitter(&mut self) -> Duration {
         self.part_of(self.options.initial)
     }
 
@@ -128,7 +128,7 @@ mod tests {
         backoff.next(Some(Duration::MAX));
         backoff.healthy(Duration::MAX);
         backoff.healthy(Duration::MAX);
-        assert!(backoff.moment() <= Duration::MAX);
+        assert!(backoff.jitter() <= Duration::MAX);
         assert!(backoff.spread(Duration::MAX) > Duration::from_secs(3600));
     }
 }

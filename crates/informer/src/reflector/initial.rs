@@ -211,7 +211,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
             let bytes = watch.bytes(&event);
             collected.bytes += bytes;
             self.sink.contact(bytes);
-            watch.hear(&event, &mut self.rhythm, Instant::now());
+            watch.record(&event, &mut self.rhythm, Instant::now());
             if !matches!(event, WatchEvent::Added(_)) {
                 // The initial events are over, even if the API server has not sent the bookmark.
                 over.get_or_insert_with(Instant::now);
@@ -278,7 +278,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     /// Handles a stream that ended before the initial state was complete.
     fn ended_early(&mut self, watch: &OpenWatch<T>) -> Attempt<T> {
         let lasted = watch.began.elapsed();
-        if watch.heard == 0 && lasted < VERY_SHORT {
+        if watch.received == 0 && lasted < VERY_SHORT {
             return Attempt::List(ReflectorError::VeryShortWatch { lasted });
         }
         let error = ReflectorError::Incomplete(IncompleteReason::Ended);
@@ -322,39 +322,45 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         let not_older_than = version.is_some() && limit > 0;
         let first = ListOptions { version: version.clone(), not_older_than, limit, continue_token: None };
         match self.list_pages(first, any).await {
-            Err(Expired::InTheMiddle(error)) => {
+            Err(PagesError::ExpiredBetweenPages(error)) => {
                 debug!(%error, "listing all at once instead");
                 let all = ListOptions { version, ..ListOptions::default() };
-                self.list_pages(all, any).await.map_err(Expired::into_error)
+                self.list_pages(all, any).await.map_err(PagesError::into_error)
             }
-            outcome => outcome.map_err(Expired::into_error),
+            outcome => outcome.map_err(PagesError::into_error),
         }
     }
 
-    /// Lists one page and then all following pages.
-    async fn list_pages(&mut self, first: ListOptions, any: bool) -> Result<(Collected<T>, ListEnd), Expired> {
+    /// Lists the page that `first` requests, and then all following pages. `at_any_version` is true for a list at version
+    /// 0.
+    async fn list_pages(
+        &mut self,
+        first: ListOptions,
+        at_any_version: bool,
+    ) -> Result<(Collected<T>, ListEnd), PagesError> {
         let (mut collected, mut seen) = (Collected::new(self.may_reuse()), HashSet::new());
         let limit = first.limit;
-        let mut end = self.list_into(&mut collected, first).await.map_err(Expired::error)?;
+        let mut end = self.list_into(&mut collected, first).await.map_err(PagesError::list)?;
         let list_version = end.version.clone();
-        let (mut pages, mut empty) = (1, usize::from(collected.len() == 0));
+        let (mut pages, mut empty_in_a_row) = (1, usize::from(collected.len() == 0));
         while let Some(token) = end.continue_token.take() {
-            self.paginated |= any;
+            self.paginated |= at_any_version;
             if !seen.insert(token.clone()) {
-                return Err(Expired::Not(ReflectorError::RepeatedContinue));
+                return Err(PagesError::Other(ReflectorError::RepeatedContinue));
             }
-            if pages >= MOST_PAGES || empty >= EMPTY_PAGES {
-                return Err(Expired::Not(ReflectorError::EndlessList { pages, empty }));
+            if pages >= MOST_PAGES || empty_in_a_row >= EMPTY_PAGES {
+                return Err(PagesError::Other(ReflectorError::EndlessList { pages, empty: empty_in_a_row }));
             }
             let page = ListOptions { limit, continue_token: Some(token), ..ListOptions::default() };
             let before = collected.len();
             end = self.list_into(&mut collected, page).await.map_err(|error| match error.is_expired() {
-                true => Expired::InTheMiddle(error),
-                false => Expired::error(error),
+                true => PagesError::ExpiredBetweenPages(error),
+                false => PagesError::list(error),
             })?;
             pages += 1;
-            empty = if collected.len() == before { empty + 1 } else { 0 };
+            empty_in_a_row = if collected.len() == before { empty_in_a_row + 1 } else { 0 };
         }
+        // All pages show the state at the version of the first one.
         Ok((collected, ListEnd { version: list_version, ..end }))
     }
 
@@ -378,21 +384,22 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 }
 
-/// Why a list failed, and whether its version had expired after the first page.
-enum Expired {
-    InTheMiddle(SourceError),
-    Not(ReflectorError),
+/// Why the pages could not be listed.
+enum PagesError {
+    /// The version expired after the first page.
+    ExpiredBetweenPages(SourceError),
+    Other(ReflectorError),
 }
 
-impl Expired {
-    fn error(error: SourceError) -> Self {
-        Self::Not(ReflectorError::List(error))
+impl PagesError {
+    fn list(error: SourceError) -> Self {
+        Self::Other(ReflectorError::List(error))
     }
 
     fn into_error(self) -> ReflectorError {
         match self {
-            Self::InTheMiddle(error) => ReflectorError::List(error),
-            Self::Not(error) => error,
+            Self::ExpiredBetweenPages(error) => ReflectorError::List(error),
+            Self::Other(error) => error,
         }
     }
 }

@@ -28,7 +28,7 @@ impl Rhythm {
     }
 
     /// Records the interval between two bookmarks.
-    fn hear(&mut self, gap: Duration) {
+    fn record(&mut self, gap: Duration) {
         self.0 = Some(self.0.unwrap_or(QUICKEST_RHYTHM).max(gap));
     }
 
@@ -48,7 +48,7 @@ pub(super) struct OpenWatch<T: ?Sized> {
     /// When the changes began: after the initial state, if there was one.
     pub(super) began: Instant,
     /// How many changes and bookmarks arrived since then.
-    pub(super) heard: u64,
+    pub(super) received: u64,
     /// True if the watch began with the initial state.
     pub(super) after_initial_state: bool,
     /// True while versions do not show which changes are missing, because the API server may send an initial state that
@@ -74,7 +74,7 @@ impl<T: Object + ?Sized> OpenWatch<T> {
             opened,
             ends: after(after(opened, agreed), GRACE),
             began: now,
-            heard: 0,
+            received: 0,
             after_initial_state: false,
             unordered,
             last_heard: now,
@@ -88,7 +88,7 @@ impl<T: Object + ?Sized> OpenWatch<T> {
     /// Marks the initial state as complete. The bookmark at its end does not count as an interval.
     pub(super) fn initial_state_is_over(&mut self) {
         self.began = Instant::now();
-        (self.heard, self.after_initial_state) = (0, true);
+        (self.received, self.after_initial_state) = (0, true);
         self.last_bookmark = None;
     }
 
@@ -98,14 +98,14 @@ impl<T: Object + ?Sized> OpenWatch<T> {
     }
 
     /// Records that an event arrived.
-    pub(super) fn hear<O>(&mut self, event: &WatchEvent<O>, rhythm: &mut Rhythm, now: Instant) {
-        self.heard += 1;
+    pub(super) fn record<O>(&mut self, event: &WatchEvent<O>, rhythm: &mut Rhythm, now: Instant) {
+        self.received += 1;
         self.last_heard = now;
         self.unordered &= matches!(event, WatchEvent::Added(_));
         if matches!(event, WatchEvent::Bookmark { .. })
             && let Some(last) = self.last_bookmark.replace(now)
         {
-            rhythm.hear(now - last);
+            rhythm.record(now - last);
         }
     }
 
@@ -131,6 +131,6 @@ impl<T: Object + ?Sized> OpenWatch<T> {
 
     /// Returns how long the watch has been silent.
     pub(super) fn silent_for(&self) -> Duration {
-        if self.heard == 0 && !self.after_initial_state { self.opened.elapsed() } else { self.last_heard.elapsed() }
+        if self.received == 0 && !self.after_initial_state { self.opened.elapsed() } else { self.last_heard.elapsed() }
     }
 }

@@ -130,7 +130,7 @@ impl ItemSplitter {
                         self.place = ItemPlace::AfterKey;
                     }
                     ItemRole::Field => {
-                        self.field(value.bytes())?;
+                        self.store_field(value.bytes())?;
                         self.place = ItemPlace::AfterField;
                     }
                 }
@@ -181,7 +181,7 @@ impl ItemSplitter {
             (ItemPlace::AfterField, b',') => (ItemPlace::Key, true),
             (ItemPlace::AfterKey, b':') => (ItemPlace::Field, true),
             (ItemPlace::Field, b'[') if self.key == "items" => {
-                self.has_items()?;
+                self.mark_items_found()?;
                 (ItemPlace::FirstItem, true)
             }
             (ItemPlace::Field, _) => (value(ItemRole::Field), false),
@@ -226,12 +226,13 @@ impl ItemSplitter {
         Ok(Some(LinePiece::Whole(whole(&mut self.partial))))
     }
 
-    fn field(&mut self, value: &[u8]) -> Result<(), SourceError> {
+    /// Stores the current field of the list object. Unknown fields are only checked for valid JSON.
+    fn store_field(&mut self, value: &[u8]) -> Result<(), SourceError> {
         match self.key.as_str() {
             "kind" => self.envelope.kind = read::<Option<String>>(value)?.unwrap_or_default(),
             "metadata" => self.envelope.metadata = read(value)?,
             // An empty list may have `null` as its items.
-            "items" if value == b"null" => self.has_items()?,
+            "items" if value == b"null" => self.mark_items_found()?,
             "items" => return Err(SourceError::NotAList("its items are not an array".to_owned())),
             _ => {
                 let _: IgnoredAny = serde_json::from_slice(value).map_err(|error| not_a_list(&error))?;
@@ -240,7 +241,8 @@ impl ItemSplitter {
         Ok(())
     }
 
-    fn has_items(&mut self) -> Result<(), SourceError> {
+    /// Records that the list has `items`. Fails if it had them before.
+    fn mark_items_found(&mut self) -> Result<(), SourceError> {
         if std::mem::replace(&mut self.envelope.has_items, true) {
             return Err(SourceError::NotAList("it has items twice".to_owned()));
         }

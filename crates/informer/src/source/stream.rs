@@ -234,8 +234,8 @@ impl<T: Send + 'static> WatchStream<T> {
 }
 
 impl<T> WatchEvent<T> {
-    /// Returns true for an event whose key could not be decoded.
-    pub(crate) fn is_of_nobody_knows_what(&self) -> bool {
+    /// Returns true if the key in the event could not be decoded.
+    pub(crate) fn has_unknown_key(&self) -> bool {
         match self {
             Self::Added(Decoded::Bad(bad)) | Self::Modified(Decoded::Bad(bad)) | Self::Deleted(Decoded::Bad(bad)) => {
                 bad.key.is_none()
