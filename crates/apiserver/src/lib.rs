@@ -40,7 +40,7 @@
 //!   have no `authorizer`. Conversion webhooks are called when an object is written, and not when it is read.
 //! - `pods/log`, `pods/exec`, `pods/attach`, `pods/portforward`, `pods/resize`, and every `proxy`.
 //! - Rules in CEL: no cost is estimated when a definition is made, it is only limited when a rule runs; no `semver`, no `authorizer`.
-//! - CBOR, prose in OpenAPI v3, paths in OpenAPI v2, discovery in protobuf.
+//! - Answers in protobuf or CBOR, OpenAPI v2, prose in OpenAPI v3, watches over WebSockets.
 //! - Objects whose JSON is nested deeper than 100 levels.
 //! - Services have IPv4 addresses alone.
 

@@ -1,6 +1,5 @@
 //! Content negotiation: the form and format of an answer.
 
-use super::protobuf::PROTOBUF;
 use crate::status::Status;
 use crate::storage::object::Form;
 
@@ -10,7 +9,6 @@ pub(crate) enum Format {
     #[default]
     Json,
     Yaml,
-    Protobuf,
 }
 
 /// The kind of an answer.
@@ -42,23 +40,21 @@ pub(crate) struct Negotiated {
 }
 
 /// Picks the first acceptable clause of an `Accept` header, by weight and then by order.
-pub(crate) fn negotiate(accept: &str, shape: Shape, has_protobuf: bool) -> Negotiated {
+pub(crate) fn negotiate(accept: &str, shape: Shape) -> Negotiated {
     let mut clauses: Vec<Clause<'_>> =
         accept.split(',').map(str::trim).filter(|clause| !clause.is_empty()).map(Clause::parse).collect();
     if clauses.is_empty() {
         return Negotiated { answer: Ok(Agreed::default()), refusal: Format::Json };
     }
     clauses.sort_by(|one, two| two.weight.total_cmp(&one.weight));
-    let answer = clauses.iter().find_map(|clause| clause.meet(shape, has_protobuf)).ok_or_else(|| {
-        let known = match (shape, has_protobuf) {
-            (Shape::Watch, true) => "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
-            (Shape::Watch, false) => "application/json;stream=watch",
-            (_, true) => "application/json, application/yaml, application/vnd.kubernetes.protobuf",
-            (_, false) => "application/json, application/yaml",
+    let answer = clauses.iter().find_map(|clause| clause.meet(shape)).ok_or_else(|| {
+        let known = match shape {
+            Shape::Watch => "application/json;stream=watch",
+            _ => "application/json, application/yaml",
         };
         Status::failure(406, "NotAcceptable", format!("only the following media types are accepted: {known}"))
     });
-    let refusal = clauses.iter().find_map(|clause| clause.format(Shape::Object, true)).unwrap_or_default();
+    let refusal = clauses.iter().find_map(|clause| clause.format(Shape::Object)).unwrap_or_default();
     Negotiated { answer, refusal }
 }
 
@@ -89,19 +85,16 @@ impl<'a> Clause<'a> {
         clause
     }
 
-    fn format(&self, shape: Shape, has_protobuf: bool) -> Option<Format> {
+    fn format(&self, shape: Shape) -> Option<Format> {
         match self.media_type {
             "application/json" | "application/*" | "*/*" => Some(Format::Json),
             "application/yaml" if shape != Shape::Watch => Some(Format::Yaml),
-            PROTOBUF if has_protobuf => Some(Format::Protobuf),
             _ => None,
         }
     }
 
-    fn meet(&self, shape: Shape, has_protobuf: bool) -> Option<Agreed> {
-        // Metadata has a protobuf form for every kind.
-        let partial = self.target.is_some_and(|target| target.starts_with("PartialObjectMetadata"));
-        let format = self.format(shape, has_protobuf || partial)?;
+    fn meet(&self, shape: Shape) -> Option<Agreed> {
+        let format = self.format(shape)?;
         let of = |group, version| self.group == Some(group) && self.version == Some(version);
         let plain = Agreed { format, ..Agreed::default() };
         match (self.target, shape) {
@@ -133,7 +126,7 @@ mod tests {
     const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
     fn check(accept: &str, shape: Shape, expected: Option<(Form, Format)>) {
-        let found = negotiate(accept, shape, false).answer.ok().map(|agreed| (agreed.form, agreed.format));
+        let found = negotiate(accept, shape).answer.ok().map(|agreed| (agreed.form, agreed.format));
         assert_eq!(found, expected, "{accept}");
     }
 

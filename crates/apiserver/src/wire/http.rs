@@ -28,7 +28,6 @@ use crate::message::reply::Body;
 use crate::wire::kubeconfig::kubeconfig;
 #[cfg(feature = "tls")]
 use crate::wire::tls::Tls;
-use crate::wire::websocket::{Offer, Session};
 use socket::Socket;
 use streams::Streams;
 
@@ -299,17 +298,12 @@ async fn exchange(
     breaks: &AtomicBool,
 ) {
     let last_answer = Arc::new(Notify::new());
-    let opened: Arc<Mutex<Option<Session>>> = Arc::default();
     let first_request = Notify::new();
-    let service = service_fn(|mut request| {
+    let service = service_fn(|request| {
         first_request.notify_one();
-        let offer = Offer::take(&mut request);
-        let (answer, last_answer, opened) = (handler(request), last_answer.clone(), opened.clone());
+        let (answer, last_answer) = (handler(request), last_answer.clone());
         async move {
-            let mut response = answer.await?;
-            if let Some(offer) = offer {
-                (response, *opened.lock()) = offer.answer(response);
-            }
+            let response = answer.await?;
             if response.headers().get(header::CONNECTION).is_some_and(|value| value == "close") {
                 last_answer.notify_one();
             }
@@ -319,7 +313,7 @@ async fn exchange(
     let mut builder = auto::Builder::new(streams.clone());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS);
-    let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let served = tokio::select! {
         biased;
         served = connection.as_mut() => served,
@@ -333,11 +327,6 @@ async fn exchange(
             return;
         }
     };
-    let session = opened.lock().take();
-    if let Some(session) = session {
-        let ended = session.run().await;
-        breaks.store(ended.is_err(), Ordering::Relaxed);
-    }
     if let Err(error) = served {
         // An answer fails only by an injected fault: the client sees a reset without a clean end.
         let on_purpose = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_user);

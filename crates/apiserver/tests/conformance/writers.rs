@@ -327,22 +327,14 @@ fn objects() -> Vec<Case> {
         }),
         case(91, |cluster| async move {
             const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-            let start = cluster.now().await;
-            cluster.make("a").await;
-            let path = cluster.own(&format!("watch=1&resourceVersion={start}&timeoutSeconds=1"));
-            let mut watch = cluster.watch_as(&path, &[("accept", PROTOBUF)]).await;
-            assert_eq!(watch.headers["content-type"], "application/vnd.kubernetes.protobuf;stream=watch");
-            let mut bytes = Vec::new();
-            while let Some(more) = watch.bytes().await {
-                bytes.extend_from_slice(&more);
-            }
-            let length = u32::from_be_bytes(bytes[..4].try_into().unwrap()) as usize;
-            assert_eq!(bytes.len(), 4 + length);
-            assert_eq!(&bytes[4..11], b"\x0a\x05ADDED");
-            assert!(bytes.windows(4).any(|part| part == b"k8s\0"));
-            let read = cluster.get_as(&cluster.config_map("a"), PROTOBUF).await;
-            assert_eq!((read.code, &read.headers["content-type"]), (200, &PROTOBUF.parse().unwrap()));
-            assert!(read.text.starts_with("k8s\0"));
+            // The kind in an envelope, then a ConfigMap with a name and one entry.
+            let body = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x0d\x0a\x03\x0a\x01p\x12\x06\x0a\x01k\x12\x01v";
+            let headers = [("content-type", PROTOBUF), ("accept", "application/json")];
+            let created = cluster.send("POST", &cluster.config_maps(), &headers, body.to_vec()).await;
+            assert_eq!((created.code, created.at("/data")), (201, json!({"k": "v"})), "{}", created.text);
+            assert_eq!(created.at("/metadata/name"), "p");
+            let broken = cluster.send("POST", &cluster.config_maps(), &headers, b"k8s\0\xff".to_vec()).await;
+            broken.is(400, "BadRequest");
             let refused = cluster.get_as(&cluster.widgets(), PROTOBUF).await;
             assert_eq!(refused.code, 406);
         }),

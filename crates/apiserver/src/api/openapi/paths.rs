@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::location;
-use super::schemas::{of_kind, reference};
-use super::types::{GroupVersionKind, ServedKind};
+use super::schemas::{SCALE, name_of, of_kind, reference};
+use crate::kinds::Resource;
 
 /// Types that the operations of every kind use.
 pub(super) const TYPES: [&str; 3] = [STATUS, DELETE_OPTIONS, PATCH];
@@ -31,10 +31,10 @@ const LISTING: &[&str] = &[
 
 /// The kind or subresource that is described.
 struct Target<'a> {
-    served: &'a ServedKind,
+    served: &'a Resource,
     /// The kind that the operations read and write.
-    kind: GroupVersionKind,
-    type_name: &'a str,
+    kind: Value,
+    type_name: String,
     /// The group and version in operation names, such as `AppsV1`.
     group: String,
     /// `Namespaced` or empty.
@@ -48,17 +48,16 @@ struct Target<'a> {
 pub(super) fn paths(
     group: &str,
     version: &str,
-    kinds: &[ServedKind],
+    kinds: &[&Resource],
     schemas: &Map<String, Value>,
 ) -> Map<String, Value> {
     let root = format!("/{}", location(group, version));
     let mut paths = Map::new();
     for served in kinds {
-        let kind = GroupVersionKind { group: group.into(), version: version.into(), kind: served.kind.clone() };
         let target = Target {
             served,
-            kind,
-            type_name: &served.type_name,
+            kind: of_kind(group, version, &served.kind),
+            type_name: name_of(served),
             group: format!("{}{}", group_name(group), capitalised(version)),
             scope: if served.namespaced { "Namespaced" } else { "" },
             part: "",
@@ -75,7 +74,7 @@ fn of_target(paths: &mut Map<String, Value>, root: &str, target: &Target<'_>) {
         true => format!("{root}/namespaces/{{namespace}}/{plural}"),
         false => format!("{root}/{plural}"),
     };
-    if target.served.only_created {
+    if target.served.rules.review {
         let path = json!({ "post": target.create(), "parameters": path_parameters(&collection) });
         paths.insert(collection, path);
         return;
@@ -84,12 +83,12 @@ fn of_target(paths: &mut Map<String, Value>, root: &str, target: &Target<'_>) {
     if target.served.namespaced {
         paths.insert(format!("{root}/{plural}"), target.everywhere());
     }
-    if target.served.status {
+    if target.served.rules.status {
         paths.insert(format!("{item}/status"), target.part("Status").subresource(&item));
     }
-    if let Some(scale) = &target.served.scale {
-        let kind = GroupVersionKind { group: "autoscaling".into(), version: "v1".into(), kind: "Scale".into() };
-        let target = Target { kind, type_name: scale, ..target.part("Scale") };
+    if target.served.rules.scale.is_some() {
+        let kind = of_kind("autoscaling", "v1", "Scale");
+        let target = Target { kind, type_name: SCALE.into(), ..target.part("Scale") };
         paths.insert(format!("{item}/scale"), target.subresource(&item));
     }
     paths.insert(item.clone(), target.item(&item));
@@ -98,19 +97,20 @@ fn of_target(paths: &mut Map<String, Value>, root: &str, target: &Target<'_>) {
 
 impl Target<'_> {
     fn part(&self, part: &'static str) -> Self {
-        Target { part, kind: self.kind.clone(), group: self.group.clone(), ..*self }
+        let (kind, type_name, group) = (self.kind.clone(), self.type_name.clone(), self.group.clone());
+        Target { part, kind, type_name, group, ..*self }
     }
 
     fn everywhere(&self) -> Value {
         let name = format!("list{}{}ForAllNamespaces", self.group, self.served.kind);
-        json!({ "get": self.list(name), "parameters": parameters(LISTING, "query") })
+        json!({ "get": self.list(&name), "parameters": parameters(LISTING, "query") })
     }
 
     fn collection(&self, path: &str) -> Value {
         let Self { group, scope, served, .. } = self;
         let kind = &served.kind;
-        let list = with_parameters(self.list(format!("list{group}{scope}{kind}")), LISTING);
-        let delete = self.operation(format!("delete{group}Collection{scope}{kind}"), "deletecollection", STATUS);
+        let list = with_parameters(self.list(&format!("list{group}{scope}{kind}")), LISTING);
+        let delete = self.operation(&format!("delete{group}Collection{scope}{kind}"), "deletecollection", STATUS);
         let deleting: Vec<&str> = LISTING.iter().chain(DELETING).copied().collect();
         json!({
             "get": list,
@@ -127,7 +127,7 @@ impl Target<'_> {
     fn item(&self, path: &str) -> Value {
         let mut item = self.subresource(path);
         let Self { group, scope, served, .. } = self;
-        let delete = self.operation(format!("delete{group}{scope}{}", served.kind), "delete", STATUS);
+        let delete = self.operation(&format!("delete{group}{scope}{}", served.kind), "delete", STATUS);
         item["delete"] = with_body(with_parameters(delete, DELETING), &["*/*"], self.body_of(DELETE_OPTIONS));
         item
     }
@@ -141,7 +141,7 @@ impl Target<'_> {
             "application/json-patch+json",
             "application/apply-patch+yaml",
         ];
-        let patches = if self.served.custom { &patches[1..] } else { &patches[..] };
+        let patches = if self.served.rules.custom { &patches[1..] } else { &patches[..] };
         let patch = with_parameters(self.named("patch", "patch"), PATCHING);
         json!({
             "get": self.named("read", "get"),
@@ -151,16 +151,16 @@ impl Target<'_> {
         })
     }
 
-    fn list(&self, name: String) -> Value {
-        self.operation(name, "list", self.served.list_type.as_deref().unwrap_or(""))
+    fn list(&self, name: &str) -> Value {
+        self.operation(name, "list", "")
     }
 
     fn named(&self, verb: &str, action: &str) -> Value {
         let Self { group, scope, part, served, .. } = self;
-        self.operation(format!("{verb}{group}{scope}{}{part}", served.kind), action, self.type_name)
+        self.operation(&format!("{verb}{group}{scope}{}{part}", served.kind), action, &self.type_name)
     }
 
-    fn operation(&self, name: String, action: &str, answer: &str) -> Value {
+    fn operation(&self, name: &str, action: &str, answer: &str) -> Value {
         let mut ok = json!({ "description": "OK" });
         if self.schemas.contains_key(answer) {
             ok["content"] = json!({ "application/json": { "schema": reference(answer) } });
@@ -169,12 +169,12 @@ impl Target<'_> {
             "operationId": name,
             "responses": { "200": ok },
             "x-kubernetes-action": action,
-            "x-kubernetes-group-version-kind": of_kind(&self.kind),
+            "x-kubernetes-group-version-kind": self.kind,
         })
     }
 
     fn body(&self) -> Value {
-        self.body_of(self.type_name)
+        self.body_of(&self.type_name)
     }
 
     /// Returns a body of that type, or of any form if the type is not published.
