@@ -70,16 +70,6 @@ impl Workload {
     }
 
     /// Sets the number of nodes.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::{ApiServer, Workload};
-    ///
-    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).nodes(2));
-    /// for _ in 0..100 {
-    ///     workload.step(&server);
-    /// }
-    /// assert_eq!(server.list("nodes").unwrap().1.len(), 2);
-    /// ```
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes.max(1);
@@ -94,16 +84,6 @@ impl Workload {
     }
 
     /// Sets the namespaces. Missing namespaces are created.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::{ApiServer, Workload};
-    ///
-    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).namespaces(["web"]));
-    /// for _ in 0..100 {
-    ///     workload.step(&server);
-    /// }
-    /// assert!(server.list("pods").unwrap().1.iter().all(|pod| pod["metadata"]["namespace"] == "web"));
-    /// ```
     #[must_use]
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
@@ -114,16 +94,6 @@ impl Workload {
     }
 
     /// Sets the minimum size of each pod in bytes; about 2 KB unless set.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::{ApiServer, Workload};
-    ///
-    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).pod_bytes(9_000));
-    /// for _ in 0..100 {
-    ///     workload.step(&server);
-    /// }
-    /// assert!(server.list("pods").unwrap().1.iter().all(|pod| pod.to_string().len() >= 9_000));
-    /// ```
     #[must_use]
     pub fn pod_bytes(mut self, bytes: usize) -> Self {
         self.pod_bytes = bytes;
@@ -132,17 +102,6 @@ impl Workload {
 
     /// Creates a replica set between each deployment and its pods, and updates the replica counts in statuses, as the
     /// controllers of a cluster do. `kubectl rollout status` then completes. Off unless set.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::{ApiServer, Workload};
-    ///
-    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).replica_sets(true));
-    /// for _ in 0..500 {
-    ///     workload.step(&server);
-    /// }
-    /// let pods = server.list("pods").unwrap().1;
-    /// assert!(pods.iter().all(|pod| pod["metadata"]["ownerReferences"][0]["kind"] == "ReplicaSet"));
-    /// ```
     #[must_use]
     pub fn replica_sets(mut self, on: bool) -> Self {
         self.replica_sets = on;
@@ -193,21 +152,6 @@ impl Workload {
     }
 
     /// Makes `rate` steps a second until it is cancelled. Late steps are caught up.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Workload};
-    /// # use std::time::Duration;
-    /// # use tokio_util::sync::CancellationToken;
-    /// let server = ApiServer::new();
-    /// let before = server.revision();
-    /// let life = Workload::new(7).run(server.clone(), 10.0, CancellationToken::new());
-    /// tokio::time::timeout(Duration::from_secs(60), life).await.unwrap_err();
-    /// assert!((500..=600).contains(&(server.revision() - before)));
-    /// # Ok(())
-    /// # }
-    /// ```
     ///
     /// # Cancel safety
     ///

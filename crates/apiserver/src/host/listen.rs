@@ -47,21 +47,6 @@ impl ApiServer {
     ///
     /// A connection is closed if no request arrives within 30 seconds, or if the head of a request takes longer.
     ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use kube_client::{Client, Config};
-    /// let server = ApiServer::new();
-    /// let listening = server.serve("127.0.0.1:0").await?;
-    /// let client = Client::try_from(Config::new(listening.url().parse()?))?;
-    /// assert_eq!(client.apiserver_version().await?.major, "1");
-    /// assert_eq!(server.requests()[0].path, "/version");
-    /// listening.stop().await;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
     /// # Errors
     ///
     /// The server cannot listen on the address.

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::field::{Field, UnknownField};
+use super::form;
 use super::types::{self, Struct};
-use super::{autoscaler, form};
 use crate::status::StatusDetails;
 
 /// A resource that the server offers: built in, or custom.
@@ -79,19 +79,10 @@ pub(crate) struct Rules {
 pub(crate) struct View {
     /// The stored `apiVersion`.
     pub(crate) api_version: String,
-    /// The other differences.
-    pub(crate) change: Conversion,
+    /// Top-level members with other names: the stored one, and the shown one.
+    pub(crate) renamed: &'static [(&'static str, &'static str)],
     /// The schema of the storage version of a custom resource. Fields that it does not have are not stored.
     pub(crate) stored_schema: Option<Arc<StructuralSchema>>,
-}
-
-/// The differences between two versions or groups, beside `apiVersion`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Conversion {
-    /// Top-level members have other names: the stored one, and the shown one.
-    Renamed(&'static [(&'static str, &'static str)]),
-    /// Version 1 of autoscalers has fewer members than version 2.
-    Autoscaler,
 }
 
 impl View {
@@ -155,12 +146,6 @@ impl Resource {
     }
 
     /// Returns the same resource in cluster scope.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::Resource;
-    /// let clusters = Resource::custom("demo.example.com", "v1", "planets", "Planet").cluster_scoped();
-    /// assert!(!clusters.is_namespaced());
-    /// ```
     #[must_use]
     pub fn cluster_scoped(mut self) -> Self {
         self.namespaced = false;
@@ -193,22 +178,6 @@ impl Resource {
     }
 
     /// Adds a scale subresource for `spec.replicas` and `status.replicas`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Resource};
-    /// # use kube_client::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
-    /// # use serde_json::json;
-    /// let gadgets = Resource::custom("shop.example.com", "v1", "gadgets", "Gadget").scalable();
-    /// let server = ApiServer::builder().with_custom_resource(gadgets).build();
-    /// server.create("gadgets", Some("default"), json!({"metadata": {"name": "g"}, "spec": {"replicas": 3}}))?;
-    /// let gadgets = ApiResource::from_gvk(&GroupVersionKind::gvk("shop.example.com", "v1", "Gadget"));
-    /// let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &gadgets);
-    /// assert_eq!(api.get_scale("g").await?.spec.unwrap().replicas, Some(3));
-    /// # Ok(())
-    /// # }
-    /// ```
     #[must_use]
     pub fn scalable(mut self) -> Self {
         self.rules.scale = Some(Scale {
@@ -265,12 +234,7 @@ impl Resource {
     pub(crate) fn stored<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
         let Some(view) = &self.rules.view else { return Cow::Borrowed(object) };
         let mut stored = object.clone();
-        match view.change {
-            Conversion::Renamed(names) => {
-                View::rename(&mut stored, names.iter().map(|(stored, shown)| (*shown, *stored)))
-            }
-            Conversion::Autoscaler => autoscaler::to_stored(&mut stored),
-        }
+        View::rename(&mut stored, view.renamed.iter().map(|(stored, shown)| (*shown, *stored)));
         stored["apiVersion"] = view.api_version.as_str().into();
         if self.of.is_some() {
             complete(types::kind(&view.api_version, &self.kind), &mut stored);
@@ -286,10 +250,7 @@ impl Resource {
     /// Converts a stored object to this resource.
     pub(crate) fn shown(&self, mut stored: Value) -> Value {
         if let Some(view) = &self.rules.view {
-            match view.change {
-                Conversion::Renamed(names) => View::rename(&mut stored, names.iter().copied()),
-                Conversion::Autoscaler => autoscaler::to_shown(&mut stored),
-            }
+            View::rename(&mut stored, view.renamed.iter().copied());
             stored["apiVersion"] = self.api_version().into();
             complete(self.of, &mut stored);
             // As in kube-apiserver, defaults are those of the storage version.

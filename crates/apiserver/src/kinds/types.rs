@@ -135,12 +135,6 @@ pub(crate) fn named(name: &str) -> Option<&'static Struct> {
     TYPES.by_name.get(name).map(|index| &TYPES.structs[*index])
 }
 
-/// Returns all types.
-#[cfg(test)]
-pub(crate) fn all() -> impl Iterator<Item = &'static Struct> {
-    TYPES.structs.iter()
-}
-
 impl Struct {
     /// Returns the member with this JSON name, including members of inlined members.
     pub(crate) fn member(&self, name: &str) -> Option<&'static Member> {

@@ -126,18 +126,6 @@ impl HttpServer {
     /// Returns the token that the server requires, if any: the one set with [`token`](crate::ApiServerBuilder::token),
     /// or the admin token of
     /// [`ApiServer::serve_admin`](crate::ApiServer::serve_admin).
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    ///
-    /// let server = ApiServer::new();
-    /// let (listening, admin) = (server.serve("127.0.0.1:0").await?, server.serve_admin("127.0.0.1:0").await?);
-    /// assert!(listening.token().is_none() && admin.token().is_some());
-    /// # Ok(())
-    /// # }
-    /// ```
     #[must_use]
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
@@ -165,20 +153,6 @@ impl HttpServer {
     }
 
     /// Uses this certificate for new connections, as after a certificate rotation. Open connections stay.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Tls};
-    ///
-    /// let mut listening = ApiServer::new().serve_tls("127.0.0.1:0", Tls::generate()?).await?;
-    /// let before = listening.authority().unwrap().to_owned();
-    /// listening.replace_certificate(Tls::expired()?);
-    /// assert_ne!(listening.authority().unwrap(), before);
-    /// listening.stop().await;
-    /// # Ok(())
-    /// # }
-    /// ```
     #[cfg(feature = "tls")]
     pub fn replace_certificate(&mut self, tls: Tls) {
         self.site.faults.record_server("replace_certificate");
@@ -187,21 +161,6 @@ impl HttpServer {
     }
 
     /// Closes the port, breaks all connections, and waits until all tasks have ended. Records the fault `stop`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    ///
-    /// let server = ApiServer::new();
-    /// let listening = server.serve("127.0.0.1:0").await?;
-    /// let address = listening.addr();
-    /// listening.stop().await;
-    /// assert!(std::net::TcpStream::connect(address).is_err());
-    /// assert_eq!(server.faults().count("stop"), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
     ///
     /// # Panics
     ///

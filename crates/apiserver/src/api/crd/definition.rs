@@ -8,7 +8,7 @@ use super::check::check;
 use super::status_of;
 use crate::api::write::WriteOptions;
 use crate::hub::Hub;
-use crate::kinds::{Conversion, Field, Resource, Scale, View, is_built_in, storage_id};
+use crate::kinds::{Field, Resource, Scale, View, is_built_in, storage_id};
 use crate::status::Status;
 use crate::storage::state::Locked;
 
@@ -109,11 +109,8 @@ fn compile(spec: &Value) -> Vec<Resource> {
     resources.iter_mut().for_each(|resource| resource.rules.conversion.clone_from(&conversion));
     if let Some((stored, others)) = resources.split_first_mut() {
         for other in others {
-            other.rules.view = Some(View {
-                api_version: stored.api_version(),
-                change: Conversion::Renamed(&[]),
-                stored_schema: stored.schema.clone(),
-            });
+            other.rules.view =
+                Some(View { api_version: stored.api_version(), renamed: &[], stored_schema: stored.schema.clone() });
             other.rules.fields.clone_from(&stored.rules.fields);
         }
     }

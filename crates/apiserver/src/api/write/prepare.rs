@@ -9,17 +9,18 @@ use std::collections::BTreeSet;
 use super::marks::wrong_marks;
 use super::metadata::{bump_generation, finalizers, keep_identity, keep_member, keep_place, metadata_mut, seal};
 use super::ownership::track;
-use super::pool::Held;
+use super::pool::pool;
 use super::receive::formed;
 use super::{Subresource, Trust, WriteFailure, WriteOptions};
 use crate::api::crd;
 use crate::api::webhook::{self, Asked, Caller, Converted};
 use crate::hub::Hub;
 use crate::hub::admission::Admission;
-use crate::kinds::rules::immutable::{self, Cause};
+use crate::kinds::Resource;
+use crate::kinds::rules::defaults::fill_defaults;
+use crate::kinds::rules::service::{ServicePool, allocate};
 use crate::kinds::rules::strategy;
-use crate::kinds::rules::strategy::service::{Refusal, allocate_create, allocate_update};
-use crate::kinds::{Resource, defaulting};
+use crate::kinds::rules::validation::{self, Cause};
 use crate::message::verb::Verb;
 use crate::status::{Status, StatusCause};
 use crate::storage::object::{Change, Draft, Key};
@@ -79,10 +80,9 @@ impl<'a> Write<'a> {
             if resource.id == "services" {
                 self.validate_by_webhooks(None, object)?;
                 giving = Some(hub.giving.lock());
-                allocate_create(object, &mut Held::now(hub, options.dry_run))
-                    .map_err(|refusal| self.ungiven(refusal))?;
+                self.give(None, object)?;
             }
-            strategy::prepare_create(&resource.id, object, &now);
+            strategy::prepare_create(resource, object);
         }
         if let Some(status) = status {
             lay_over(&mut object["status"], status);
@@ -93,7 +93,7 @@ impl<'a> Write<'a> {
         self.fill(object);
         let mut causes = wrong_marks(object);
         if options.trust == Trust::Client {
-            causes.extend(told(immutable::validate_create(&resource.id, &as_judged(object))));
+            causes.extend(told(validation::validate_create(&resource.id, &as_judged(object))));
         }
         if let Some(schema) = &resource.schema {
             causes.extend(schema.validate(object, None).into_iter().map(StatusCause::from));
@@ -131,17 +131,14 @@ impl<'a> Write<'a> {
                     if resource.id == "services" {
                         self.validate_by_webhooks(Some(before), &after)?;
                         giving = Some(hub.giving.lock());
-                        let given = allocate_update(before, &mut after, &mut Held::now(hub, options.dry_run));
-                        given.map_err(|refusal| self.ungiven(refusal))?;
+                        self.give(Some(before), &mut after)?;
                     }
-                    strategy::prepare_update(&resource.id, before, &mut after, &now);
+                    strategy::prepare_update(resource, before, &mut after);
                 }
-                Subresource::Status => strategy::prepare_status_update(&resource.id, before, &mut after, &now),
+                Subresource::Status => strategy::prepare_status_update(resource, before, &mut after),
                 Subresource::Finalize => strategy::prepare_finalize(before, &mut after),
-                Subresource::Approval | Subresource::EphemeralContainers => {
-                    let name = part.name().unwrap_or_default();
-                    strategy::prepare_subresource_update(name, before, &mut after, &now);
-                }
+                Subresource::Approval => strategy::prepare_approval(before, &mut after, &now),
+                Subresource::EphemeralContainers => strategy::prepare_ephemeral_containers(before, &mut after),
             }
         }
         if let (Some(status), Some(members)) = (status, after.as_object_mut()) {
@@ -157,11 +154,11 @@ impl<'a> Write<'a> {
         }
         causes.extend(new_finalizers(before, &after));
         if options.trust == Trust::Client && part == Subresource::Main {
-            let refused = immutable::validate_update(&resource.id, &as_judged(before), &as_judged(&after));
+            let refused = validation::validate_update(&resource.id, &as_judged(before), &as_judged(&after));
             causes.extend(told(refused));
         } else if let Some(name) = part.name().filter(|_| options.trust == Trust::Client) {
             let (before, after) = (as_judged(before), as_judged(&after));
-            causes.extend(told(immutable::validate_subresource_update(&resource.id, name, &before, &after)));
+            causes.extend(told(validation::validate_subresource_update(&resource.id, name, &before, &after)));
         }
         if let Some(schema) = &resource.schema {
             let wrong = match part {
@@ -199,7 +196,7 @@ impl<'a> Write<'a> {
     /// Fills in defaults.
     fn fill(&self, object: &mut Value) {
         if let Some(of) = self.resource.of {
-            defaulting::fill(of, object);
+            fill_defaults(of, object);
         }
     }
 
@@ -306,14 +303,14 @@ impl<'a> Write<'a> {
         Err(Status::invalid(group, kind, self.key.name(), causes))
     }
 
-    fn ungiven(&self, refusal: Refusal) -> Status {
-        match refusal {
-            Refusal::Invalid(causes) => match self.refuse(told(causes).collect()) {
-                Err(status) => status,
-                Ok(()) => Status::failure(500, "InternalError", "a service cannot be given what it needs"),
-            },
-            Refusal::Exhausted(message) => Status::internal(message),
-        }
+    /// Gives a service the addresses and ports that it lacks.
+    fn give(&self, before: Option<&Value>, service: &mut Value) -> Result<(), Status> {
+        let chance = &self.hub.chance;
+        // A dry run takes nothing from the pool, and always shows the same values.
+        let draw = |below| if self.options.dry_run { 0 } else { chance.within(0..below) };
+        let (addresses, ports) = pool(self.hub);
+        let given = allocate(before, service, &mut ServicePool { addresses, ports, draw: &draw });
+        given.or_else(|causes| self.refuse(told(causes).collect()))
     }
 }
 

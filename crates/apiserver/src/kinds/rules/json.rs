@@ -123,3 +123,22 @@ pub(crate) fn copy_at(from: &Value, into: &mut Value, path: &str) {
         None => object.remove(last),
     };
 }
+
+/// Returns whether two values are equal. As in kube-apiserver, an empty list equals an absent one.
+pub(crate) fn same(left: Option<&Value>, right: Option<&Value>) -> bool {
+    let is_nothing = |value: Option<&Value>| match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(_) => false,
+    };
+    match (left, right) {
+        (Some(Value::Object(left)), Some(Value::Object(right))) => {
+            left.iter().all(|(name, value)| same(Some(value), right.get(name)))
+                && right.iter().all(|(name, value)| left.contains_key(name) || is_nothing(Some(value)))
+        }
+        (Some(Value::Array(left)), Some(Value::Array(right))) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(Some(left), Some(right)))
+        }
+        (left, right) => left == right || is_nothing(left) && is_nothing(right),
+    }
+}
