@@ -170,14 +170,8 @@ fn wrong_version(text: &str) -> Option<String> {
 }
 
 fn wrong_kind(text: &str) -> Option<String> {
-    let mut wrong = Vec::new();
-    if text.len() > 63 {
-        wrong.push("must be no more than 63 characters".to_owned());
-    }
-    if !super::formats::is_dns_1035_label(&text.to_lowercase()) {
-        wrong.push(super::formats::DNS_1035_LABEL.to_owned());
-    }
-    (!wrong.is_empty()).then(|| format!("may have mixed case, but should otherwise match: {}", wrong.join(",")))
+    let fits = text.len() <= 63 && super::formats::is_dns_1035_label(&text.to_lowercase());
+    (!fits).then(|| "must be a DNS-1035 label, which may have capitals".to_owned())
 }
 
 /// Checks the types of the metadata fields, but not their values.

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use super::cause::FieldError;
 use super::node::Node;
 use super::path::Path;
-use super::pattern::build;
-use super::translate::translate;
+use super::pattern::Translated;
 use super::{golang, limits};
 
 /// Compiles every pattern of a schema in place. Invalid patterns are left for the check of the schema.
@@ -44,18 +43,14 @@ impl Compiler {
         if let Some(done) = self.done.get(pattern) {
             return done.clone();
         }
-        let compiled = match translate(pattern) {
-            Ok(translated) => {
-                self.parts = self.parts.saturating_add(translated.parts);
-                if self.parts > limits::PATTERN_PARTS {
-                    let why = "the patterns of this schema are too large";
-                    self.refused.get_or_insert_with(|| (pattern.to_owned(), why.to_owned()));
-                    None
-                } else {
-                    build(&translated.text).ok()
-                }
-            }
-            Err(_) => None,
+        let translated = Translated::of(pattern);
+        self.parts = self.parts.saturating_add(translated.parts);
+        let compiled = if self.parts > limits::PATTERN_PARTS {
+            let why = "the patterns of this schema are too large";
+            self.refused.get_or_insert_with(|| (pattern.to_owned(), why.to_owned()));
+            None
+        } else {
+            translated.build().ok()
         };
         self.done.insert(pattern.to_owned(), compiled.clone());
         compiled

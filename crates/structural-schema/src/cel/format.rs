@@ -2,7 +2,6 @@
 
 use super::super::formats;
 use super::super::golang;
-use super::super::url;
 use super::super::wrong_names;
 use super::functions::Args;
 use super::meter::{Fail, Meter};
@@ -253,17 +252,11 @@ pub(crate) fn validate<'v>(call: Args<'_, 'v>) -> Found<'v> {
         return Err(Fail::no_overload());
     };
     call.meter.spend(text.len() as u64)?;
-    let simple = |fits: bool, wrong: &str| if fits { Vec::new() } else { vec![wrong.to_owned()] };
     let wrong = match *format {
-        "uri" => url::parse_request(text).err().into_iter().collect(),
-        "uuid" => simple(formats::fits("uuid", text), "does not match the UUID format"),
-        "byte" => simple(formats::fits("byte", text), "invalid base64"),
-        "date" => simple(formats::fits("date", text), "invalid date"),
-        "datetime" => simple(formats::fits("datetime", text), "invalid datetime"),
+        name @ ("uri" | "uuid" | "byte" | "date" | "datetime") => {
+            (!formats::fits(name, text)).then(|| format!("must have the format {name}"))
+        }
         name => wrong_names::wrong_name(name, text),
     };
-    if wrong.is_empty() {
-        return Ok(Val::none());
-    }
-    Ok(Val::some(Val::list(wrong.into_iter().map(Val::text).collect())))
+    Ok(wrong.map_or_else(Val::none, |wrong| Val::some(Val::list(vec![Val::text(wrong)]))))
 }

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use super::super::golang::quote;
-use super::super::url::{Url, parse, parse_request};
+use super::super::url::{Url, parse};
 use super::functions::Args;
 use super::meter::Fail;
 use super::value::{Key, Val};
@@ -20,16 +19,12 @@ fn text<'c>(call: &'c mut Args<'_, '_>) -> Result<&'c str, Fail> {
 
 pub(crate) fn to_url<'v>(mut call: Args<'_, 'v>) -> Found<'v> {
     let text = text(&mut call)?;
-    let wrong = |why: String| Fail::error(format!("URL parse error during conversion from string: {why}"));
-    parse_request(text).map_err(wrong)?;
-    match parse(text, true) {
-        Ok(url) => Ok(Val::Url(Rc::new(url))),
-        Err(why) => Err(wrong(format!("parse {}: {why}", quote(text)))),
-    }
+    let url = parse(text).ok_or_else(|| Fail::error("URL parse error during conversion from string".to_owned()))?;
+    Ok(Val::Url(Rc::new(url)))
 }
 
 pub(crate) fn is_url<'v>(mut call: Args<'_, 'v>) -> Found<'v> {
-    Ok(Val::Bool(parse_request(text(&mut call)?).is_ok()))
+    Ok(Val::Bool(parse(text(&mut call)?).is_some()))
 }
 
 fn part<'v>(call: Args<'_, 'v>, part: impl FnOnce(&Url) -> String) -> Found<'v> {

@@ -95,7 +95,7 @@ fn formatted<'v>(text: &'v str, format: &str, meter: &mut Meter) -> Result<Val<'
         meter.copy(text.len())?;
     }
     match format {
-        "duration" => match duration::parse_loose(text) {
+        "duration" => match duration::parse(text) {
             Ok(nanos) => Ok(Val::Duration(nanos)),
             Err(why) => Err(Fail::error(format!("Invalid duration {text}: {why}"))),
         },

@@ -12,6 +12,11 @@ const MOST_BYTES: usize = 1024 * 1024;
 
 pub(super) fn config_map(object: &Value, causes: &mut Vec<Cause>) {
     check_data(object, &["data", "binaryData"], "[]", causes);
+    let binary = object_at(object, "binaryData");
+    let data = object_at(object, "data").into_iter().flatten();
+    for (key, _) in data.filter(|(key, _)| binary.is_some_and(|binary| binary.contains_key(*key))) {
+        causes.push(Cause::invalid(format!("data[{key}]"), None, "duplicate of key present in binaryData"));
+    }
 }
 
 pub(super) fn secret(object: &Value, causes: &mut Vec<Cause>) {
