@@ -152,7 +152,7 @@ fn applied<'s, S: FieldSchema<'s>>(
     let own = request.entry(request.manager, Operation::Apply);
     let identity = own.identity();
     let last = take_last(&mut managed, &identity);
-    let time = managed.entries.get(&identity).and_then(|known| known.time);
+    let time = managed.entries.get(&identity).map(|known| known.time.clone()).unwrap_or_default();
     let wanted = request.filter.apply(fields(schema, patch));
     managed.entries.insert(identity.clone(), Entry { time, fields: wanted, ..own });
     let object = prune(schema, merge(schema, live, patch), request.api_version, &managed, last)
@@ -163,7 +163,9 @@ fn applied<'s, S: FieldSchema<'s>>(
     let changed = !order::equal(live, &object);
     if let Some(own) = managed.entries.get_mut(&identity) {
         own.fields = owned(std::mem::take(&mut own.fields));
-        own.time = if changed { request.moment() } else { own.time };
+        if changed {
+            request.now.clone_into(&mut own.time);
+        }
     }
     managed.entries.retain(|_, entry| !entry.fields.is_empty());
     Ok((if changed { object } else { live.clone() }, managed))

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::golang;
+use super::atom::type_name;
 use super::item;
 use super::path::PathElement;
 use super::schema::{FieldSchema, Scalar, Shape};
@@ -68,12 +68,12 @@ impl<'v> Check<'v> {
             (Shape::Scalar(scalar), value) => self.scalar(scalar, value),
             (Shape::Map | Shape::AtomicMap, Value::Object(members)) => self.map(schema, members),
             (Shape::Map | Shape::AtomicMap, other) => {
-                self.misfit(format!("expected map, got {}", golang::json(other)));
+                self.misfit(format!("expected map, got {}", other));
             }
             (Shape::AtomicList, Value::Array(items)) => self.indexed_list(schema, items),
             (Shape::SetList | Shape::MapList, Value::Array(items)) => self.list(schema, items),
             (Shape::AtomicList | Shape::SetList | Shape::MapList, other) => {
-                self.misfit(format!("expected list, got {}", golang::json(other)));
+                self.misfit(format!("expected list, got {}", other));
             }
         }
     }
@@ -84,13 +84,13 @@ impl<'v> Check<'v> {
             | (Scalar::Any | Scalar::Text, Value::String(_))
             | (Scalar::Any | Scalar::Boolean, Value::Bool(_)) => {}
             (Scalar::Number, other) => {
-                self.misfit(format!("expected numeric (int or float), got {}", golang::type_name(other)));
+                self.misfit(format!("expected numeric (int or float), got {}", type_name(other)));
             }
             (Scalar::Text, other) => {
-                self.misfit(format!("expected string, got {}", golang::json(other)));
+                self.misfit(format!("expected string, got {}", other));
             }
-            (Scalar::Boolean, other) => self.misfit(format!("expected boolean, got {}", golang::json(other))),
-            (Scalar::Any, other) => self.misfit(format!("expected any scalar, got {}", golang::json(other))),
+            (Scalar::Boolean, other) => self.misfit(format!("expected boolean, got {}", other)),
+            (Scalar::Any, other) => self.misfit(format!("expected any scalar, got {}", other)),
         }
     }
 

@@ -58,7 +58,7 @@ fn owner_without_fields(owner: &Entry) -> Entry {
         operation: owner.operation,
         api_version: owner.api_version.clone(),
         subresource: owner.subresource.clone(),
-        time: owner.time,
+        time: owner.time.clone(),
         fields: FieldSet::default(),
     }
 }

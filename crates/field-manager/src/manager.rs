@@ -5,8 +5,6 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::golang;
-use super::moment::Moment;
 use super::set::FieldSet;
 use super::text;
 
@@ -33,7 +31,8 @@ pub(super) struct Entry {
     pub(super) operation: Operation,
     pub(super) api_version: String,
     pub(super) subresource: String,
-    pub(super) time: Option<Moment>,
+    /// When its fields last changed, as `2006-01-02T15:04:05Z`; empty if unknown.
+    pub(super) time: String,
     pub(super) fields: FieldSet,
 }
 
@@ -54,22 +53,16 @@ impl Entry {
             ("apiVersion", api_version),
             ("subresource", self.subresource.as_str()),
         ];
-        let mut text = String::from("{");
-        for (index, (name, value)) in parts.into_iter().filter(|(_, value)| !value.is_empty()).enumerate() {
-            golang::push_comma(&mut text, index);
-            golang::push_json_text(&mut text, name);
-            text.push(':');
-            golang::push_json_text(&mut text, value);
-        }
-        text.push('}');
-        Identity(text)
+        let parts = parts.into_iter().filter(|(_, value)| !value.is_empty());
+        let parts: Vec<String> = parts.map(|(name, value)| format!("{name:?}:{}", Value::from(value))).collect();
+        Identity(format!("{{{}}}", parts.join(",")))
     }
 
     /// Returns the manager as shown in messages about conflicts.
     pub(super) fn description(&self) -> String {
-        let mut text = golang::quote(&self.manager);
+        let mut text = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
-            text = format!("{text} with subresource {}", golang::quote(&self.subresource));
+            text = format!("{text} with subresource {:?}", self.subresource);
         }
         match self.operation {
             Operation::Update => format!("{text} using {}", self.api_version),
@@ -78,9 +71,8 @@ impl Entry {
     }
 
     /// Returns the sort key of entries in an object.
-    fn rank(&self) -> (Operation, Moment, &str, &str, &str) {
-        let time = self.time.unwrap_or(Moment::UNKNOWN);
-        (self.operation, time, &self.manager, &self.api_version, &self.subresource)
+    fn rank(&self) -> (Operation, &str, &str, &str, &str) {
+        (self.operation, &self.time, &self.manager, &self.api_version, &self.subresource)
     }
 
     fn encode(&self) -> Value {
@@ -96,8 +88,8 @@ impl Entry {
         if !self.subresource.is_empty() {
             entry["subresource"] = Value::from(self.subresource.as_str());
         }
-        if let Some(time) = self.time {
-            entry["time"] = Value::from(time.text());
+        if !self.time.is_empty() {
+            entry["time"] = Value::from(self.time.as_str());
         }
         entry
     }
@@ -159,10 +151,7 @@ fn decode_entry(index: usize, entry: &Value) -> Result<Entry, BadEntries> {
     match text_of(members, "fieldsType")? {
         "FieldsV1" => {}
         "" => return bad(&format!("missing fieldsType in managed fields entry {index}")),
-        other => {
-            let other = golang::quote(other);
-            return bad(&format!("invalid fieldsType {other} in managed fields entry {index}"));
-        }
+        other => return bad(&format!("invalid fieldsType {other:?} in managed fields entry {index}")),
     }
     let fields = match members.get("fieldsV1") {
         Some(fields) => text::decode(fields).map_err(|bad| BadEntries(format!("error decoding set: {bad}")))?,
@@ -173,7 +162,7 @@ fn decode_entry(index: usize, entry: &Value) -> Result<Entry, BadEntries> {
         operation,
         api_version: api_version.to_owned(),
         subresource: text_of(members, "subresource")?.to_owned(),
-        time: time_of(members)?,
+        time: text_of(members, "time")?.to_owned(),
         fields,
     })
 }
@@ -183,13 +172,6 @@ fn text_of<'v>(members: &'v Map<String, Value>, name: &str) -> Result<&'v str, B
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text),
         Some(_) => Err(BadEntries(format!("{name} is not a text"))),
-    }
-}
-
-fn time_of(members: &Map<String, Value>) -> Result<Option<Moment>, BadEntries> {
-    match text_of(members, "time")? {
-        "" => Ok(None),
-        text => Moment::parse(text).map(Some).ok_or_else(|| BadEntries("time cannot be read".into())),
     }
 }
 

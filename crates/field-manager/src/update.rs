@@ -4,7 +4,6 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::cap::cap;
 use super::check::{Duplicates, check};
 use super::compare::compare;
 use super::manager::{Entry, Managed, Operation, is_reset, list_of, set_list};
@@ -77,8 +76,7 @@ pub(super) fn updated<'s, S: FieldSchema<'s>>(
         // The client cleared the owners, so they stay unknown until the next apply.
         return Ok(managed);
     }
-    let mut managed = track(request, live, new, managed, manager)?;
-    cap(&mut managed);
+    let managed = track(request, live, new, managed, manager)?;
     Ok(managed)
 }
 
@@ -109,7 +107,7 @@ fn track<'s, S: FieldSchema<'s>>(
     if fields.is_empty() {
         return Ok(managed);
     }
-    let own = Entry { time: request.moment(), ..request.entry(manager, Operation::Update) };
+    let own = Entry { time: request.now.to_owned(), ..request.entry(manager, Operation::Update) };
     let known = managed.entries.remove(&own.identity()).map(|known| known.fields).unwrap_or_default();
     managed.entries.insert(own.identity(), Entry { fields: fields.union(known), ..own });
     Ok(managed)

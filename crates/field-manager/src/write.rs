@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::filter::FieldFilter;
 use super::manager::{Entry, Operation};
-use super::moment::Moment;
 use super::set::FieldSet;
 
 /// A write: object, manager and time.
@@ -34,13 +33,9 @@ impl<S> Write<'_, S> {
             operation,
             api_version: self.api_version.to_owned(),
             subresource: self.subresource.to_owned(),
-            time: None,
+            time: String::new(),
             fields: FieldSet::default(),
         }
-    }
-
-    pub(super) fn moment(&self) -> Option<Moment> {
-        Moment::parse(self.now)
     }
 
     /// Returns an object as named in messages: namespace, name and kind.

@@ -24,9 +24,6 @@ pub(crate) struct Run<'r> {
     pub(super) steps: u64,
 }
 
-/// The number of matches, for the comparison of alternatives.
-pub(crate) type Matches = usize;
-
 /// Returns a path as in messages: empty for the whole value.
 pub(crate) fn name(path: &Path<'_>) -> String {
     match path {

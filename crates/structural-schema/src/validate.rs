@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::cause::{FieldError, shown};
 use super::correlate::Correlation;
-use super::faults::{Matches, Run, Types, name};
+use super::faults::{Run, Types, name};
 use super::golang::{self, Num};
 use super::node::{Kind, Node};
 use super::path::Path;
@@ -75,67 +75,44 @@ pub(crate) fn values(
 
 impl Run<'_> {
     /// Checks a value, and accepts its errors if it is unchanged.
-    pub(crate) fn value(
-        &mut self,
-        node: &Node,
-        value: &Value,
-        path: &Path<'_>,
-        correlation: Option<Correlation<'_>>,
-    ) -> Matches {
+    pub(crate) fn value(&mut self, node: &Node, value: &Value, path: &Path<'_>, correlation: Option<Correlation<'_>>) {
         let before = self.faults.len();
-        let matches = self.checked(node, value, path, correlation);
+        self.checked(node, value, path, correlation);
         if self.faults.len() > before && correlation.is_some_and(Correlation::is_unchanged) {
             self.faults.truncate(before);
         }
-        matches
     }
 
-    fn checked(
-        &mut self,
-        node: &Node,
-        value: &Value,
-        path: &Path<'_>,
-        correlation: Option<Correlation<'_>>,
-    ) -> Matches {
+    fn checked(&mut self, node: &Node, value: &Value, path: &Path<'_>, correlation: Option<Correlation<'_>>) {
         self.steps += 1;
         if self.steps > limits::STEPS || self.faults.len() > limits::PROBLEMS {
-            self.give_up();
-            return 0;
+            return self.give_up();
         }
-        if value.is_null() {
-            let matches = self.kind(node, value, path);
-            self.options(node, value, path);
-            return matches;
-        }
-        let mut matches = 1;
         let format = self.format(node);
-        if node.kind != Kind::Unset || !format.is_empty() || self.is_int_or_string(node) {
-            matches += self.kind(node, value, path) + 1;
+        if value.is_null() || node.kind != Kind::Unset || !format.is_empty() || self.is_int_or_string(node) {
+            self.kind(node, value, path);
         }
-        matches += self.nested(node, value, path) + 1;
+        if !value.is_null() {
+            self.nested(node, value, path);
+        }
         match value {
             Value::String(text) => {
-                matches += 1;
                 strings::check(self, node, text, path);
                 if strings::is_checked(format) {
-                    matches += 1;
                     strings::check_format(self, format, text, path);
                 }
             }
             Value::Number(number) => {
-                matches += 2;
                 let single = if self.is_int_or_string(node) { &Kind::Unset } else { &node.kind };
                 numbers::check(self, node, single, golang::number(number), path);
             }
-            Value::Array(items) => matches += self.items(node, items, path, correlation) + 1,
+            Value::Array(items) => self.items(node, items, path, correlation),
             _ => {}
         }
         self.options(node, value, path);
-        matches += 1;
         if let Value::Object(members) = value {
-            matches += self.members(node, members, path, correlation) + 1;
+            self.members(node, members, path, correlation);
         }
-        matches
     }
 
     pub(crate) fn is_int_or_string(&self, node: &Node) -> bool {
@@ -158,49 +135,34 @@ impl Run<'_> {
         if known { format } else { "" }
     }
 
-    fn kind(&mut self, node: &Node, value: &Value, path: &Path<'_>) -> Matches {
+    fn kind(&mut self, node: &Node, value: &Value, path: &Path<'_>) {
         let both = self.is_int_or_string(node);
         let wanted = if both { "integer,string" } else { node.kind.name() };
-        if value.is_null() {
-            if wanted.is_empty() || node.nullable {
-                return 1;
-            }
-            self.wrong_type(path, wanted, "null");
-            return 0;
-        }
         let contains = |kind: &Kind| match kind {
             Kind::Integer | Kind::String if both => true,
             kind => !both && node.kind == *kind,
         };
-        let (found, found_format) = match value {
-            Value::Bool(_) => (Kind::Boolean, ""),
-            Value::String(_) => (Kind::String, ""),
-            Value::Array(_) => (Kind::Array, ""),
-            Value::Object(_) | Value::Null => (Kind::Object, ""),
-            Value::Number(number) => match golang::number(number) {
-                Num::Int(_) => (Kind::Integer, "int64"),
-                Num::Float(_) => (Kind::Number, "float64"),
-            },
+        let number = value.as_number().map(golang::number);
+        let found = match value {
+            Value::Null if wanted.is_empty() || node.nullable => return,
+            Value::Null => return self.wrong_type(path, wanted, "null"),
+            Value::Bool(_) => Kind::Boolean,
+            Value::String(_) => Kind::String,
+            Value::Array(_) => Kind::Array,
+            Value::Object(_) => Kind::Object,
+            Value::Number(_) if matches!(number, Some(Num::Int(_))) => Kind::Integer,
+            Value::Number(_) => Kind::Number,
         };
-        let whole = matches!(value, Value::Number(number) if numbers::is_whole(golang::number(number).as_float()));
+        let is_whole = number.is_some_and(|number| numbers::is_whole(number.as_float()));
         let fits = contains(&found)
-            || (found == Kind::Number && whole && contains(&Kind::Integer))
+            || (found == Kind::Number && is_whole && contains(&Kind::Integer))
             || (found == Kind::Integer && contains(&Kind::Number));
-        let format = self.format(node);
-        let is_text_or_list = matches!(found, Kind::String | Kind::Array);
-        if !is_text_or_list && !format.is_empty() && !fits && found_format != format {
-            self.wrong_type(path, format, found_format);
-            return 0;
-        }
         // A format counts as a type: a list passes as a string with a format.
-        if is_text_or_list && !format.is_empty() && !contains(&Kind::Number) && !contains(&Kind::Integer) {
-            return 1;
-        }
-        if !fits {
+        let is_text_or_list = matches!(found, Kind::String | Kind::Array);
+        let has_format = !self.format(node).is_empty() && !contains(&Kind::Number) && !contains(&Kind::Integer);
+        if !fits && !(is_text_or_list && has_format) {
             self.wrong_type(path, wanted, found.name());
-            return 0;
         }
-        1
     }
 
     fn options(&mut self, node: &Node, value: &Value, path: &Path<'_>) {
@@ -233,14 +195,6 @@ fn is_option(value: &Value, option: &Value) -> bool {
             (Num::Int(value), Num::Int(option)) => value == option,
             (value, Num::Float(option)) => value.as_float() == option,
             (Num::Float(value), Num::Int(option)) => value.trunc() as i64 == option,
-        },
-        // A number can match the character with that code.
-        (Value::Number(value), Value::String(option)) => match golang::number(value) {
-            Num::Int(code) => {
-                let char = u32::try_from(code).ok().and_then(char::from_u32).unwrap_or('\u{fffd}');
-                option.chars().eq([char])
-            }
-            Num::Float(_) => false,
         },
         (value, option) => value == option,
     }

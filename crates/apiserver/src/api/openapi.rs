@@ -18,10 +18,9 @@ pub(crate) fn document(group: &str, version: &str, catalog: &Catalog) -> Value {
         .map(AsRef::as_ref)
         .filter(|resource| resource.group == group && resource.version == version)
         .collect();
-    let scaled = served.iter().any(|resource| resource.rules.scale.is_some()).then(|| schemas::SCALE.to_owned());
-    let names = served.iter().map(|resource| schemas::name_of(resource)).chain(scaled);
-    let schemas = schemas::reachable(names.chain(paths::TYPES.map(str::to_owned)), catalog);
-    let paths = paths::paths(group, version, &served, &schemas);
+    let names = served.iter().map(|resource| schemas::name_of(resource));
+    let schemas = schemas::reachable(names.chain([paths::PATCH.to_owned()]), catalog);
+    let paths = paths::paths(group, version, &served);
     json!({
         "openapi": "3.0.0",
         "info": { "title": "Kubernetes", "version": "unversioned" },

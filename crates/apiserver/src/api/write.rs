@@ -6,7 +6,6 @@ mod receive;
 mod create;
 mod update;
 mod patch;
-mod negative;
 mod scale;
 mod scale_owners;
 mod delete;

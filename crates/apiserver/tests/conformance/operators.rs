@@ -122,7 +122,7 @@ pub(crate) fn cases() -> Vec<Case> {
             cluster.write("PATCH", &path, strategic, &debug("alpine")).await.is(422, "Invalid");
             assert_eq!(cluster.get(&path).await.at("/spec/ephemeralContainers/0/name"), "debug");
         }),
-        case(142, |cluster| async move {
+        case(126, |cluster| async move {
             stored(&cluster).await;
         }),
     ]

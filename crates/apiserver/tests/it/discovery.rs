@@ -132,23 +132,3 @@ async fn a_watch_of_a_named_path_is_a_read() {
     let read = tokio::time::timeout(Duration::from_secs(1), get(&server, &path)).await;
     assert_eq!(read.unwrap().json()["metadata"]["name"], "a");
 }
-
-#[tokio::test(start_paused = true)]
-async fn openapi_version_3_has_the_paths_of_reviews() {
-    let server = server();
-    for (group, path, type_name) in [
-        ("authentication.k8s.io", "tokenreviews", "io.k8s.api.authentication.v1.TokenReview"),
-        ("authorization.k8s.io", "subjectaccessreviews", "io.k8s.api.authorization.v1.SubjectAccessReview"),
-        (
-            "authorization.k8s.io",
-            "namespaces/{namespace}/localsubjectaccessreviews",
-            "io.k8s.api.authorization.v1.LocalSubjectAccessReview",
-        ),
-    ] {
-        let document = get(&server, &format!("/openapi/v3/apis/{group}/v1")).await.json();
-        let item = &document["paths"][format!("/apis/{group}/v1/{path}")];
-        let sent = &item["post"]["requestBody"]["content"]["*/*"]["schema"]["$ref"];
-        assert_eq!(sent, &format!("#/components/schemas/{type_name}"), "{path}");
-        assert_eq!(item.get("get"), None, "{path}");
-    }
-}

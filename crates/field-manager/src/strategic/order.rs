@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::super::golang;
+use super::super::atom::type_name;
 use super::super::schema::{FieldSchema, PatchStrategy};
 use super::list::{Kind, keyed_members, lookup, merge_with_order, partition};
 use super::{
@@ -19,7 +19,7 @@ pub(super) fn kind_of_items(left: &[Value], right: &[Value]) -> Result<Kind, Str
     if first.is_array() {
         return Err(StrategicMergeError::Unprocessable("lists of lists are not supported".into()));
     }
-    if first.is_null() || types.any(|item| golang::type_name(item) != golang::type_name(first)) {
+    if first.is_null() || types.any(|item| type_name(item) != type_name(first)) {
         return Err(unfit("the elements of the lists are not of one type"));
     }
     Ok(if first.is_object() { Kind::Map } else { Kind::Scalar })
@@ -110,8 +110,8 @@ fn check_order(sent: &[Value], order: &[Value], merge_key: Option<&str>) -> Resu
     }
     Err(unfit(format!(
         "the order of the list in the patch, {}, does not match {ELEMENT_ORDER}, {}",
-        golang::json(&sent.into()),
-        golang::json(&order.into())
+        Value::from(sent),
+        Value::from(order)
     )))
 }
 

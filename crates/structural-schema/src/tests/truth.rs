@@ -15,15 +15,24 @@ fn told(causes: &[FieldError]) -> BTreeSet<String> {
     causes.map(|cause| format!("{} | {}", cause.reason.as_str(), cause.field)).collect()
 }
 
+/// The errors that kube-apiserver reported.
+struct Reported {
+    errors: BTreeSet<String>,
+    /// Whether fewer errors are reported here: not those of the alternatives of `anyOf`, nor of odd bounds.
+    is_partial: bool,
+}
+
 /// Returns the errors that kube-apiserver reported, or `None` if they cannot be compared.
-fn told_by_server(causes: &Value) -> Option<BTreeSet<String>> {
+fn told_by_server(causes: &Value) -> Option<Reported> {
     let text = |cause: &Value, member: &str| cause[member].as_str().unwrap().to_owned();
     let has = |parts: &[&str], cause: &Value| parts.iter().any(|part| text(cause, "message").contains(part));
     if list(causes).iter().any(|cause| has(&DIFFERENT, cause)) {
         return None;
     }
+    let is_partial = list(causes).iter().any(|cause| has(&PARTIAL, cause));
     let causes = list(causes).iter().filter(|cause| !has(&NEVER_REPORTED, cause));
-    Some(causes.map(|cause| format!("{} | {}", text(cause, "reason"), text(cause, "field"))).collect())
+    let errors = causes.map(|cause| format!("{} | {}", text(cause, "reason"), text(cause, "field"))).collect();
+    Some(Reported { errors, is_partial })
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -47,6 +56,9 @@ const NEVER_REPORTED: [&str; 10] = [
     NO_BOUNDARY,
 ];
 
+/// Parts of messages of kube-apiserver next to errors that are not reported here.
+const PARTIAL: [&str; 4] = ["(anyOf)", "(oneOf)", "value must be of type", "factor MultipleOf declared"];
+
 /// Parts of messages of kube-apiserver that have another cause or place here.
 const DIFFERENT: [&str; 4] = [
     // kube-apiserver panics, and reports this.
@@ -58,6 +70,10 @@ const DIFFERENT: [&str; 4] = [
     // Which odd patterns are valid depends on the engine.
     "error parsing regexp",
 ];
+
+fn compare_errors(ours: &BTreeSet<String>, theirs: &Reported, about: &dyn Fn() -> String) -> Result<(), String> {
+    if theirs.is_partial && ours.is_subset(&theirs.errors) { Ok(()) } else { compare(ours, &theirs.errors, about) }
+}
 
 fn compare<T: Ord + Clone + std::fmt::Debug>(
     ours: &BTreeSet<T>,
@@ -103,7 +119,7 @@ fn check(case: &Value, agreement: &mut Agreement) {
     let is_refused = !list(&case["definition"]).is_empty();
     let ours = parsed.as_ref().err().map(|causes| told(causes)).unwrap_or_default();
     if let Some(theirs) = theirs {
-        agreement.count("definitions", compare(&ours, &theirs, &about));
+        agreement.count("definitions", compare_errors(&ours, &theirs, &about));
     }
     let (Ok(schema), false, None) = (parsed, is_refused, case.get("unreadable")) else { return };
     check_object(&schema, case, agreement, &about);
@@ -123,7 +139,7 @@ fn check_object(schema: &StructuralSchema, case: &Value, agreement: &mut Agreeme
     let ours = told(&schema.validate(&object, case.get("old")));
     let sort = if case.get("old").is_some() { "updates" } else { "creates" };
     if let Some(theirs) = told_by_server(&case["causes"]) {
-        agreement.count(sort, compare(&ours, &theirs, about));
+        agreement.count(sort, compare_errors(&ours, &theirs, about));
     }
     let is_supported = |columns: &&Value| !["[0:1]", ">0", "{"].iter().any(|part| path_has(columns, part));
     if let Some(columns) = case.get("columns").filter(is_supported) {
@@ -143,7 +159,9 @@ fn path_has(columns: &Value, part: &str) -> bool {
 /// Checks all cases of a file, which must contain these sorts.
 fn check_all(name: &'static str, file: &str, sorts: &[&str]) {
     let mut agreement = Agreement::of(name);
-    cases(file).for_each(|case| check(&case, &mut agreement));
+    // kube-apiserver compares integers with such a bound as if it were the smallest integer.
+    let is_odd = |case: &Value| case["schema"].to_string().contains("1e+21");
+    cases(file).filter(|case| !is_odd(case)).for_each(|case| check(&case, &mut agreement));
     let found = agreement.conclude();
     assert!(sorts.iter().all(|sort| found.contains(*sort)), "{found:?}");
 }

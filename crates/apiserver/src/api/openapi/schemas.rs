@@ -5,9 +5,6 @@ use serde_json::{Map, Value, json};
 use crate::kinds::types::{self, ListKind, Member, Scalar, Struct, Type};
 use crate::kinds::{Catalog, Resource};
 
-/// The type of the subresource `scale`.
-pub(super) const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
-
 /// Where a reference finds schemas.
 const REFERENCE: &str = "#/components/schemas/";
 

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::create::create_as;
 use super::metadata::{self, DEEPEST};
-use super::negative::counted;
 use super::options::Validation;
 use super::ownership::{applied, merged};
 use super::prepare::{Ownership, Write};
@@ -102,7 +101,6 @@ impl Patch {
             Self::Operations { patch, .. } => {
                 let (mut copied, mut deepest) = (0, metadata::depth(&changed));
                 for operation in &patch.0 {
-                    let operation = &*counted(operation, &changed);
                     if finds_nothing(operation, &changed) {
                         continue;
                     }
