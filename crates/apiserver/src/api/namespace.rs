@@ -138,7 +138,7 @@ pub(crate) fn finish(hub: &Hub, state: &mut State, name: Option<&str>) {
         hub.storage.remove(state, &namespaces, &key);
     } else if released != object {
         // The content is gone. The owners of the other finalizers remove these.
-        hub.storage.commit_small(state, &namespaces, &key, &released);
+        hub.storage.commit_namespace(state, &namespaces, &key, &released);
     }
 }
 

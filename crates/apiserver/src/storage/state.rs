@@ -107,14 +107,15 @@ impl Storage {
         after
     }
 
-    /// Encodes and writes an object of bounded size: a namespace, or a CRD whose conditions change.
-    pub(crate) fn commit_small(
+    /// Encodes and writes a namespace. Other objects can be large, so they are encoded before the state is locked.
+    pub(crate) fn commit_namespace(
         &self,
         state: &mut State,
         resource: &Resource,
         key: &Key,
         object: &Value,
     ) -> Arc<StoredObject> {
+        debug_assert!(resource.storage == "namespaces", "{} is encoded under the lock", resource.id);
         let draft = Draft::encode(resource, key.clone(), object, Change::Modified, state.revision + 1);
         self.commit(state, resource, draft)
     }
@@ -302,10 +303,10 @@ mod tests {
     /// Returns a storage with one object, and whether its closed collection is still kept.
     fn with_one() -> (Storage, Arc<Resource>, Weak<StoredObject>) {
         let catalog = Catalog::built_in();
-        let resource = catalog.named("configmaps").unwrap().clone();
+        let resource = catalog.named("namespaces").unwrap().clone();
         let storage = Storage::new(100, catalog, PLENTY);
-        let (object, key) = (json!({"metadata": {"name": "a"}}), Key::new(Some("default"), "a"));
-        let kept = Arc::downgrade(&storage.commit_small(&mut storage.lock(), &resource, &key, &object));
+        let (object, key) = (json!({"metadata": {"name": "a"}}), Key::new(None, "a"));
+        let kept = Arc::downgrade(&storage.commit_namespace(&mut storage.lock(), &resource, &key, &object));
         (storage, resource, kept)
     }
 

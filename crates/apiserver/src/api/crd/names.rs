@@ -78,7 +78,7 @@ fn taken(state: &State, object: &Value) -> Taken {
             taken.resources.extend([served.plural.clone(), served.singular.clone()]);
             taken.resources.extend(served.short_names.iter().cloned());
             taken.kinds.extend([served.kind.clone(), served.list_kind.clone()]);
-        } else if let Some((_, _, other)) = super::find(state, &name) {
+        } else if let Some(other) = super::look(state, &name).map(|stored| stored.value()) {
             let names = &other["status"]["acceptedNames"];
             let resources = ["plural", "singular", "shortNames"].into_iter().flat_map(|member| words(&names[member]));
             taken.resources.extend(resources.map(str::to_owned));

@@ -171,7 +171,7 @@ fn make_namespace(
     prepared: Option<Value>,
 ) -> Result<(), Status> {
     let Some(object) = prepared else { return Err(Status::not_found(namespaces, name)) };
-    hub.storage.commit_small(state, namespaces, &Key::new(None, name), &object);
+    hub.storage.commit_namespace(state, namespaces, &Key::new(None, name), &object);
     Ok(())
 }
 
