@@ -10,7 +10,8 @@ use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::message::reply::{Body, json_reply};
 use crate::status::{Status, StatusCause, StatusDetails};
-use crate::storage::object::{Key, StoredObject};
+use crate::storage::key::Key;
+use crate::storage::object::StoredObject;
 
 /// The subresources that a create acts on: resource, name, and the group, version and kind of the request body.
 pub(crate) const PARTS: [(&str, &str, [&str; 3]); 3] = [

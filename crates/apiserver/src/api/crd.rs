@@ -19,7 +19,8 @@ use crate::api::write::{DeleteOptions, Trust, delete_in, finalizers};
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::{Change, Draft, Key, StoredObject};
+use crate::storage::key::Key;
+use crate::storage::object::{Change, Draft, StoredObject};
 use crate::storage::state::{self, Locked, State};
 use definition::resources_of;
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::api::write::{DeleteOptions, Propagation, Trust, delete_in, finalizers, let_go};
 use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::storage::object::{Key, StoredObject};
+use crate::storage::key::Key;
+use crate::storage::object::StoredObject;
 use crate::storage::owners::{ObjectPlace, Trace};
 use crate::storage::state::{Locked, State};
 

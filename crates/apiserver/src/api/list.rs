@@ -19,7 +19,8 @@ use crate::api::selector::Selector;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::{Key, StoredObject};
+use crate::storage::key::Key;
+use crate::storage::object::StoredObject;
 
 /// For how long a read of a future version waits before it is refused.
 pub(crate) const FRESHNESS_WAIT: Duration = Duration::from_secs(3);

@@ -9,7 +9,7 @@ use crate::api::garbage;
 use crate::api::write::{DeleteOptions, Trust, delete_in};
 use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 use crate::storage::state::{Locked, State};
 
 /// How many objects are processed while the state stays locked.

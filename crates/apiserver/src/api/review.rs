@@ -13,7 +13,7 @@ use crate::kinds::Resource;
 use crate::kinds::user::user;
 use crate::message::reply::{Body, value_reply};
 use crate::status::{Status, StatusCause};
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 
 /// For how long a token is valid, in seconds, unless the request says.
 const TOKEN_SECONDS: i64 = 3600;

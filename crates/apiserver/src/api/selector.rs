@@ -6,7 +6,8 @@ mod label;
 pub(crate) use field::FieldSelector;
 pub(crate) use label::{LabelSelector, is_label_key, is_label_value};
 
-use crate::storage::object::{Key, StoredObject, namespace_end};
+use crate::storage::key::{Key, namespace_end};
+use crate::storage::object::StoredObject;
 
 /// The scope and selectors of a list or watch.
 #[derive(Debug, Clone, Default)]

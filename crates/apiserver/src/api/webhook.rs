@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 use configuration::{MUTATING, VALIDATING, Webhook, webhooks};
 use review::Review;
 

@@ -40,7 +40,8 @@ use crate::api::namespace;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::{Form, Key, StoredObject};
+use crate::storage::key::Key;
+use crate::storage::object::{Form, StoredObject};
 use crate::storage::state::Locked;
 
 /// The outcome of a write.

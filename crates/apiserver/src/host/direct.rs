@@ -8,7 +8,7 @@ use crate::host::server::ApiServer;
 use crate::kinds::Resource;
 use crate::message::document::Document;
 use crate::status::Status;
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 
 /// Direct access. A resource is named by its plural (`pods`), or by its plural and group (`widgets.demo.example.com`).
 ///

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::api::write::{WriteFailure, WriteOptions, create, patch_with};
 use crate::hub::Hub;
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 
 const LEASES: &str = "leases.coordination.k8s.io";
 const NAMESPACE: &str = "kube-system";

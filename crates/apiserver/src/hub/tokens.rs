@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 
 /// The number of tokens that the server remembers. The oldest token is forgotten first.
 const MAX_TOKENS: usize = 10_000;

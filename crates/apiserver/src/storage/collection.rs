@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use crate::kinds::Resource;
 use crate::storage::event::Event;
-use crate::storage::object::{Change, Draft, Key, StoredObject};
+use crate::storage::key::Key;
+use crate::storage::object::{Change, Draft, StoredObject};
 
 /// The objects of a collection at one revision; a clone is O(1) and never changes.
 pub(crate) type Objects = OrdMap<Key, Arc<StoredObject>>;

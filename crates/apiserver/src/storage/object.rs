@@ -4,50 +4,12 @@ use bytes::{BufMut, Bytes, BytesMut};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::kinds::Resource;
-
-/// The key of an object in its collection: `namespace/name`, or `name` in cluster scope.
-///
-/// It is one joined string because kube-apiserver orders by this string: `a-b/x` comes before `a/x`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key(Arc<str>);
-
-impl Key {
-    pub(crate) fn new(namespace: Option<&str>, name: &str) -> Self {
-        match namespace {
-            Some(namespace) => Self(format!("{namespace}/{name}").into()),
-            None => Self(name.into()),
-        }
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub(crate) fn namespace(&self) -> Option<&str> {
-        self.0.split_once('/').map(|(namespace, _)| namespace)
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
-    }
-}
-
-/// Returns the first key after those of a namespace: `0` is the character after `/`.
-pub(crate) fn namespace_end(namespace: &str) -> String {
-    format!("{namespace}0")
-}
-
-impl Borrow<str> for Key {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
+use crate::storage::key::Key;
 
 /// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -504,12 +466,5 @@ mod tests {
         assert_eq!(partial["kind"], "PartialObjectMetadata");
         assert_eq!(partial["metadata"]["resourceVersion"], "41");
         assert_eq!(partial.get("spec"), None);
-    }
-
-    #[test]
-    fn keys_order_as_joined_strings() {
-        assert!(Key::new(Some("a-b"), "x") < Key::new(Some("a"), "x"));
-        assert_eq!(Key::new(Some("a"), "x").namespace(), Some("a"));
-        assert_eq!(Key::new(None, "x").name(), "x");
     }
 }

@@ -4,7 +4,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::object::{Key, StoredObject};
+use super::key::Key;
+use super::object::StoredObject;
 
 /// The place of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use crate::kinds::{Catalog, Resource};
 use crate::storage::collection::{Collection, HistoryLimits, Objects, Recoding, between};
 use crate::storage::event::Event;
-use crate::storage::object::{Change, Draft, Key, StoredObject, namespace_end};
+use crate::storage::key::{Key, namespace_end};
+use crate::storage::object::{Change, Draft, StoredObject};
 use crate::storage::owners::{ObjectPlace, Owners};
 
 /// The whole storage, behind one lock that is held only briefly.

@@ -7,7 +7,7 @@ use crate::api::action;
 use crate::kinds::{Catalog, Resource};
 use crate::message::query::Query;
 use crate::message::verb::Verb;
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 
 /// The target of a path.
 #[derive(Debug, Clone)]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::api::selector::Selector;
 use crate::storage::collection::{Objects, between};
-use crate::storage::object::{Key, StoredObject};
+use crate::storage::key::Key;
+use crate::storage::object::StoredObject;
 
 /// The objects of one answer, in order of their keys.
 #[derive(Debug, Default)]

@@ -128,7 +128,8 @@ fn lookup(path: &str, resource: &Resource) -> Result<Read, Status> {
 mod tests {
     use super::*;
     use crate::kinds::Catalog;
-    use crate::storage::object::{Change, Draft, Key};
+    use crate::storage::key::Key;
+    use crate::storage::object::{Change, Draft};
     use serde_json::json;
 
     fn check(selector: &str, expected: bool) {

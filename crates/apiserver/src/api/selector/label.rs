@@ -296,7 +296,8 @@ impl<'a> Tokens<'a> {
 mod tests {
     use super::*;
     use crate::kinds::Catalog;
-    use crate::storage::object::{Change, Draft, Key};
+    use crate::storage::key::Key;
+    use crate::storage::object::{Change, Draft};
     use serde_json::json;
 
     fn check(selector: &str, labels: serde_json::Value, expected: bool) {

@@ -17,7 +17,8 @@ use crate::hub::pace::Paced;
 use crate::kinds::Resource;
 use crate::status::Status;
 use crate::storage::collection::{Collection, Legacy, Objects, between};
-use crate::storage::object::{Change, Form, Key};
+use crate::storage::key::Key;
+use crate::storage::object::{Change, Form};
 
 /// The size of a chunk of initial events, in bytes.
 const CHUNK: usize = 32 * 1024;

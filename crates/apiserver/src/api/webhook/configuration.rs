@@ -11,7 +11,7 @@ use crate::api::selector::LabelSelector;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 
 pub(super) const MUTATING: &str = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 pub(super) const VALIDATING: &str = "validatingwebhookconfigurations.admissionregistration.k8s.io";

@@ -16,7 +16,8 @@ use super::client::{ClientConfig, post};
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::{Key, StoredObject, Variants, with_labels_of};
+use crate::storage::key::Key;
+use crate::storage::object::{StoredObject, Variants, with_labels_of};
 
 /// The time limit of one conversion, as in kube-apiserver.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -11,7 +11,8 @@ use crate::api::crd;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::{Status, StatusCause, StatusDetails};
-use crate::storage::object::{Change, Key};
+use crate::storage::key::Key;
+use crate::storage::object::Change;
 use crate::storage::state::State;
 
 /// How many generated names are tried if a name is taken.

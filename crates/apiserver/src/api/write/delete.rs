@@ -14,7 +14,8 @@ use crate::hub::admission::Admission;
 use crate::kinds::{Resource, moment, storage_id};
 use crate::message::verb::Verb;
 use crate::status::{Status, StatusDetails};
-use crate::storage::object::{Change, Draft, Key, StoredObject};
+use crate::storage::key::Key;
+use crate::storage::object::{Change, Draft, StoredObject};
 use crate::storage::state::Locked;
 
 /// How often a delete is prepared again because the object has changed. The state stays locked during the last attempt,

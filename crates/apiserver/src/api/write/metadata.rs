@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Trust, WriteFailure};
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 
 /// Checks that a body is an object of this resource. Fills in `kind` and `apiVersion` where the body may omit them.
 ///

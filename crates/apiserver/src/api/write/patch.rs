@@ -15,7 +15,7 @@ use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::message::document::{self, Document};
 use crate::status::{Status, StatusDetails};
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";

@@ -23,7 +23,8 @@ use crate::kinds::rules::strategy;
 use crate::kinds::rules::validation::{self, Cause};
 use crate::message::verb::Verb;
 use crate::status::{Status, StatusCause};
-use crate::storage::object::{Change, Draft, Key};
+use crate::storage::key::Key;
+use crate::storage::object::{Change, Draft};
 
 /// The maximum size of an object in kube-apiserver's storage, in bytes.
 const LARGEST: usize = 1536 * 1024;

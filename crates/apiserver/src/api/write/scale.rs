@@ -13,7 +13,7 @@ use crate::kinds::form::{self, Formed};
 use crate::kinds::{Resource, Scale, types};
 use crate::message::document::Document;
 use crate::status::{Status, StatusCause};
-use crate::storage::object::Key;
+use crate::storage::key::Key;
 
 /// Kind and version, as in messages.
 const SCALE: (&str, &str) = ("Scale", "v1");

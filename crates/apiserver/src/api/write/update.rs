@@ -10,7 +10,8 @@ use super::{Outcome, Trust, WriteFailure, WriteOptions, after_removal, follow_up
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::{Status, StatusCause};
-use crate::storage::object::{Change, Key, StoredObject};
+use crate::storage::key::Key;
+use crate::storage::object::{Change, StoredObject};
 
 /// The subresource that a write addresses: it limits what the write may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
