@@ -1,6 +1,6 @@
 //! A Kubernetes-compatible API server in memory: in process or over HTTP, with no cluster.
 //!
-//! An [`ApiServer`] stores objects of all built-in kinds and of custom ones, and answers list, watch and writes the way
+//! An [`ApiServer`] stores objects of the usual built-in kinds and of custom ones, and answers list, watch and writes the way
 //! kube-apiserver does. It is made for tests, simulations and demonstrations:
 //!
 //! - in process it needs no port and no task, and works on a paused tokio clock;
@@ -30,8 +30,8 @@
 
 //! # What is missing against kube-apiserver
 //!
-//! - Every kind that is not in [`ApiServer::resources`]. Requests for the API of an `APIService` are not forwarded.
-//! - `ValidatingAdmissionPolicy`, flow control and claims of devices are stored and have no effect.
+//! - Every kind that is not in [`ApiServer::resources`], such as the claims of devices and flow control. Requests for the API of an `APIService` are not forwarded.
+//! - `ValidatingAdmissionPolicy` is stored and has no effect.
 //! - The validation of built-in kinds is a short list: what is immutable, what is required, and the commonest mistakes.
 //! - Warnings about objects that are accepted, but for unknown and doubled fields.
 //! - Admission plugins and policies; users, roles and quotas are stored and never asked.
