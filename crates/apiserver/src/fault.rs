@@ -41,13 +41,13 @@ pub struct Faults(Arc<Plan>);
 #[derive(Debug)]
 struct Plan {
     chance: Chance,
-    rules: Mutex<Rules>,
-    record: Mutex<Record>,
+    rules: Mutex<FaultRules>,
+    record: Mutex<FaultRecord>,
 }
 
 /// The record of firings.
 #[derive(Debug, Default)]
-struct Record {
+struct FaultRecord {
     /// The count of each kind. The number of kinds is fixed, so this stays small.
     counts: BTreeMap<&'static str, usize>,
     /// The last firings, at most [`RECORDED`] of them.
@@ -55,7 +55,7 @@ struct Record {
 }
 
 #[derive(Debug, Default)]
-struct Rules {
+struct FaultRules {
     last_id: u64,
     rules: Vec<(FaultId, rule::Rule)>,
 }
@@ -145,7 +145,7 @@ impl Faults {
 
     /// Clears the record of firings.
     pub fn forget(&self) {
-        *self.0.record.lock() = Record::default();
+        *self.0.record.lock() = FaultRecord::default();
     }
 
     /// Returns the faults that apply to a request.

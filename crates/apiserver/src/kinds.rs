@@ -21,6 +21,6 @@ mod schema_places;
 pub use resource::Resource;
 
 pub(crate) use catalog::{Catalog, is_built_in};
-pub(crate) use field::{Field, UnknownField};
+pub(crate) use field::{SelectableField, UnknownField};
 pub(crate) use flaws::Flaws;
-pub(crate) use resource::{Scale, View, group_version, storage_id};
+pub(crate) use resource::{Scale, StoredView, group_version, storage_id};

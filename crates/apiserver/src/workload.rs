@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::chance::Chance;
 use crate::host::server::ApiServer;
 use crate::message::verb::Verb;
-use model::{Count, Deployment, Model, Phase, Pod};
+use model::{Deployment, Model, Pod, PodCount, PodPhase};
 
 /// A seeded generator of cluster activity that writes directly to a server.
 ///
@@ -277,10 +277,10 @@ impl Workload {
     }
 
     /// Writes the pod count of a deployment or replica set.
-    fn count(&mut self, server: &ApiServer, count: Count) -> Option<Step> {
+    fn count(&mut self, server: &ApiServer, count: PodCount) -> Option<Step> {
         let (id, namespace, app, roll) = match count {
-            Count::Deployment(id) => return self.count_deployment(server, id),
-            Count::Set { deployment, namespace, app, roll } => (deployment, namespace, app, roll),
+            PodCount::Deployment(id) => return self.count_deployment(server, id),
+            PodCount::Set { deployment, namespace, app, roll } => (deployment, namespace, app, roll),
         };
         let name = objects::set_name(&app, roll);
         let (pods, ready) = self.model.count(id, Some(roll));
@@ -298,8 +298,8 @@ impl Workload {
             let deleted = server.delete("replicasets", Some(&namespace), &name);
             return deleted.ok().map(|_| step(Verb::Delete, "replicasets", Some(&namespace), &name));
         };
-        self.model.unsettled.retain(|count| *count != Count::Deployment(id));
-        self.model.unsettled.push(Count::Deployment(id));
+        self.model.unsettled.retain(|count| *count != PodCount::Deployment(id));
+        self.model.unsettled.push(PodCount::Deployment(id));
         let counted = server.patch_with("replicasets", Some(&namespace), &name, |found| {
             json!({"spec": {"replicas": wanted}, "status": {"replicas": pods, "readyReplicas": ready,
                 "availableReplicas": ready, "observedGeneration": found["metadata"]["generation"]}})
@@ -335,7 +335,7 @@ impl Workload {
             deployment: deployment.id,
             app: deployment.name.clone(),
             roll: deployment.roll,
-            phase: Phase::Pending,
+            phase: PodPhase::Pending,
             node: None,
             restarts: 0,
         };
@@ -361,29 +361,29 @@ impl Workload {
     fn advance(&mut self, server: &ApiServer, id: u64) -> Option<Step> {
         let mut pod = self.model.pods.get(&id)?.clone();
         let surplus = self.model.is_surplus(&pod);
-        if pod.phase == Phase::Stopping || surplus && pod.node.is_none() {
+        if pod.phase == PodPhase::Stopping || surplus && pod.node.is_none() {
             self.forget(id);
             let deleted = server.delete("pods", Some(&pod.namespace), &pod.name);
             return deleted.ok().map(|_| step(Verb::Delete, "pods", Some(&pod.namespace), &pod.name));
         }
         if surplus {
             self.model.count_out(&pod);
-            pod.phase = Phase::Stopping;
+            pod.phase = PodPhase::Stopping;
             self.model.moving.push(id);
             let stopped = server.stop_pod(&pod.namespace, &pod.name);
             let made = step(Verb::Delete, "pods", Some(&pod.namespace), &pod.name);
             self.model.pods.insert(id, pod);
             return stopped.map(|()| made);
         }
-        if pod.phase == Phase::Pending {
-            pod.phase = Phase::Scheduled;
+        if pod.phase == PodPhase::Pending {
+            pod.phase = PodPhase::Scheduled;
             pod.node = Some(format!("node-{}", self.pick(self.nodes)));
             self.model.moving.push(id);
-        } else if pod.phase == Phase::Running {
+        } else if pod.phase == PodPhase::Running {
             // The pod was surplus when it started to move, and no longer is.
             pod.restarts += 1;
         } else {
-            pod.phase = Phase::Running;
+            pod.phase = PodPhase::Running;
         }
         self.update_pod(server, id, pod)
     }
@@ -392,7 +392,7 @@ impl Workload {
     fn restart_pod(&mut self, server: &ApiServer) -> Option<Step> {
         let Some(id) = self.model.pod_near(self.chance.within(0..u64::MAX)) else { return self.heartbeat(server) };
         let mut pod = self.model.pods.get(&id)?.clone();
-        if pod.phase != Phase::Running {
+        if pod.phase != PodPhase::Running {
             return self.heartbeat(server);
         }
         pod.restarts += 1;

@@ -26,7 +26,7 @@ impl Operation {
 
 /// One entry of `metadata.managedFields`.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct ManagerEntry {
     pub(super) manager: String,
     pub(super) operation: Operation,
     pub(super) api_version: String,
@@ -38,11 +38,11 @@ pub(super) struct Entry {
 
 /// The identity of an entry. kube-apiserver sorts by its string form, so it is kept in that form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Identity(String);
+pub(super) struct ManagerIdentity(String);
 
-impl Entry {
+impl ManagerEntry {
     /// Returns the identity of the manager. An apply manager is the same in every version.
-    pub(super) fn identity(&self) -> Identity {
+    pub(super) fn identity(&self) -> ManagerIdentity {
         let api_version = match self.operation {
             Operation::Apply => "",
             Operation::Update => self.api_version.as_str(),
@@ -55,7 +55,7 @@ impl Entry {
         ];
         let parts = parts.into_iter().filter(|(_, value)| !value.is_empty());
         let parts: Vec<String> = parts.map(|(name, value)| format!("{name:?}:{}", Value::from(value))).collect();
-        Identity(format!("{{{}}}", parts.join(",")))
+        ManagerIdentity(format!("{{{}}}", parts.join(",")))
     }
 
     /// Returns the manager as shown in messages about conflicts.
@@ -97,11 +97,11 @@ impl Entry {
 
 /// All entries of an object.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Managed {
-    pub(super) entries: BTreeMap<Identity, Entry>,
+pub(super) struct ManagedEntries {
+    pub(super) entries: BTreeMap<ManagerIdentity, ManagerEntry>,
 }
 
-impl Managed {
+impl ManagedEntries {
     /// Reads `metadata.managedFields`. A missing list counts as empty.
     pub(super) fn decode(list: Option<&Value>) -> Result<Self, BadEntries> {
         let Some(list) = list.and_then(Value::as_array) else { return Ok(Self::default()) };
@@ -120,7 +120,7 @@ impl Managed {
         }
         let mut entries: Vec<_> = self.entries.values().collect();
         entries.sort_by(|entry, other| entry.rank().cmp(&other.rank()));
-        Some(entries.into_iter().map(Entry::encode).collect())
+        Some(entries.into_iter().map(ManagerEntry::encode).collect())
     }
 }
 
@@ -136,7 +136,7 @@ impl fmt::Display for BadEntries {
 
 impl std::error::Error for BadEntries {}
 
-fn decode_entry(index: usize, entry: &Value) -> Result<Entry, BadEntries> {
+fn decode_entry(index: usize, entry: &Value) -> Result<ManagerEntry, BadEntries> {
     let bad = |reason: &str| Err(BadEntries(reason.to_owned()));
     let Some(members) = entry.as_object() else { return bad("an entry is not a map") };
     let operation = match text_of(members, "operation")? {
@@ -157,7 +157,7 @@ fn decode_entry(index: usize, entry: &Value) -> Result<Entry, BadEntries> {
         Some(fields) => text::decode(fields).map_err(|bad| BadEntries(format!("error decoding set: {bad}")))?,
         None => FieldSet::default(),
     };
-    Ok(Entry {
+    Ok(ManagerEntry {
         manager: text_of(members, "manager")?.to_owned(),
         operation,
         api_version: api_version.to_owned(),

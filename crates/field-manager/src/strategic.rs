@@ -11,7 +11,7 @@ use super::atom::type_name;
 use super::schema::{FieldSchema, Member, PatchRule, PatchStrategy, Shape};
 
 /// The members of a JSON object.
-type Members = Map<String, Value>;
+type JsonMembers = Map<String, Value>;
 
 /// The directive that replaces or deletes a map or an item instead of merging it.
 const DIRECTIVE: &str = "$patch";
@@ -83,16 +83,16 @@ pub fn strategic_merge_patch<'s, S: FieldSchema<'s>>(
 }
 
 fn merge_map<'s, S: FieldSchema<'s>>(
-    mut original: Members,
-    mut patch: Members,
+    mut original: JsonMembers,
+    mut patch: JsonMembers,
     schema: S,
-) -> Result<Members, StrategicMergeError> {
+) -> Result<JsonMembers, StrategicMergeError> {
     match patch.get(DIRECTIVE) {
         Some(Value::String(directive)) if directive == "replace" => {
             patch.remove(DIRECTIVE);
             return Ok(patch);
         }
-        Some(Value::String(directive)) if directive == "delete" => return Ok(Members::new()),
+        Some(Value::String(directive)) if directive == "delete" => return Ok(JsonMembers::new()),
         Some(directive) => return Err(unknown_directive(directive)),
         None => {}
     }
@@ -112,7 +112,7 @@ fn merge_map<'s, S: FieldSchema<'s>>(
 }
 
 /// Removes the members that the patch does not retain. The patch must retain all members that it sets.
-fn retain_keys(original: &mut Members, patch: &mut Members) -> Result<(), StrategicMergeError> {
+fn retain_keys(original: &mut JsonMembers, patch: &mut JsonMembers) -> Result<(), StrategicMergeError> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let bad = || malformed("invalid patch format of retainKeys");
     let Value::Array(retained) = retained else { return Err(bad()) };
@@ -131,7 +131,7 @@ fn retain_keys(original: &mut Members, patch: &mut Members) -> Result<(), Strate
 }
 
 fn merge_member<'s, S: FieldSchema<'s>>(
-    original: &mut Members,
+    original: &mut JsonMembers,
     name: String,
     value: Value,
     schema: S,
@@ -166,7 +166,7 @@ fn merge_member<'s, S: FieldSchema<'s>>(
 }
 
 fn delete_from_list<'s, S: FieldSchema<'s>>(
-    original: &mut Members,
+    original: &mut JsonMembers,
     name: &str,
     value: Value,
     schema: S,

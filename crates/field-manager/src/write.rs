@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::filter::FieldFilter;
-use super::manager::{Entry, Operation};
+use super::manager::{ManagerEntry, Operation};
 use super::set::FieldSet;
 
 /// A write: object, manager and time.
@@ -27,8 +27,8 @@ pub struct Write<'r, S> {
 
 impl<S> Write<'_, S> {
     /// Returns an entry without fields for the manager of this request.
-    pub(super) fn entry(&self, manager: &str, operation: Operation) -> Entry {
-        Entry {
+    pub(super) fn entry(&self, manager: &str, operation: Operation) -> ManagerEntry {
+        ManagerEntry {
             manager: if manager.is_empty() { "unknown".into() } else { manager.to_owned() },
             operation,
             api_version: self.api_version.to_owned(),

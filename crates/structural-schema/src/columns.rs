@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::cause::FieldError;
 use super::duration::Timestamp;
 use super::golang::{self, Num};
-use super::jsonpath::{self, Step};
-use super::path::Path;
+use super::jsonpath::{self, PathStep};
+use super::path::ValuePath;
 
 /// The value of a column for an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +39,7 @@ pub struct PrinterColumn {
     /// The priority. Columns above zero are only shown in wide tables.
     pub priority: i64,
     /// Its path; `None` if it is not valid or not supported, so that the cells are empty.
-    steps: Option<Vec<Step>>,
+    steps: Option<Vec<PathStep>>,
 }
 
 /// All additional columns of a version.
@@ -56,7 +56,7 @@ fn text<'v>(column: &'v Value, name: &str) -> &'v str {
 impl PrinterColumns {
     /// Returns the errors in `additionalPrinterColumns` at `path`.
     pub fn check(columns: &[Value], path: &str) -> Vec<FieldError> {
-        let all = Path::Text(path);
+        let all = ValuePath::Text(path);
         let mut causes = Vec::new();
         for (index, column) in columns.iter().enumerate() {
             check_one(column, &all.index(index), &mut causes);
@@ -97,7 +97,7 @@ impl PrinterColumns {
     }
 }
 
-fn check_one(column: &Value, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+fn check_one(column: &Value, path: &ValuePath<'_>, causes: &mut Vec<FieldError>) {
     if text(column, "name").is_empty() {
         causes.push(FieldError::required(&path.child("name"), ""));
     }

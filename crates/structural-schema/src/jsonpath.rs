@@ -8,7 +8,7 @@ use super::limits;
 
 /// The steps of a path from the object to a value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     Field(String),
     /// An element of a list; negative numbers count from its end.
     Index(i64),
@@ -16,11 +16,11 @@ pub(crate) enum Step {
     All,
     /// The elements whose value at a path equals, or differs from, a constant. Without a constant, the elements that have
     /// the path.
-    Filter(Vec<Step>, Option<(bool, Value)>),
+    Filter(Vec<PathStep>, Option<(bool, Value)>),
 }
 
 /// Parses a path, or returns `None` if it is not valid or not supported.
-pub(crate) fn parse(text: &str) -> Option<Vec<Step>> {
+pub(crate) fn parse(text: &str) -> Option<Vec<PathStep>> {
     if text.len() > limits::EXPRESSION_BYTES {
         return None;
     }
@@ -41,7 +41,7 @@ pub(crate) fn parse(text: &str) -> Option<Vec<Step>> {
 }
 
 /// Reads a field name. A backslash escapes the next character.
-fn field(text: &str) -> Option<(Step, &str)> {
+fn field(text: &str) -> Option<(PathStep, &str)> {
     let mut is_escaped = false;
     let ends = |char: char| {
         let ends = !is_escaped && " .[]=!".contains(char);
@@ -49,24 +49,24 @@ fn field(text: &str) -> Option<(Step, &str)> {
         ends
     };
     let (name, after) = text.split_at(text.find(ends).unwrap_or(text.len()));
-    let step = if name == "*" { Step::All } else { Step::Field(name.replace('\\', "")) };
+    let step = if name == "*" { PathStep::All } else { PathStep::Field(name.replace('\\', "")) };
     (!name.is_empty()).then_some((step, after))
 }
 
 /// Reads a key in quotes, an index or a wildcard in brackets.
-fn bracket(text: &str) -> Option<(Step, &str)> {
+fn bracket(text: &str) -> Option<(PathStep, &str)> {
     let quote = text.chars().next().filter(|char| matches!(char, '\'' | '"'));
     if let Some(quote) = quote {
         let (key, after) = text[1..].split_once(quote)?;
-        return Some((Step::Field(key.replace('\\', "")), after.strip_prefix(']')?));
+        return Some((PathStep::Field(key.replace('\\', "")), after.strip_prefix(']')?));
     }
     let (inside, after) = text.split_once(']')?;
-    let step = if inside == "*" { Step::All } else { Step::Index(inside.parse().ok()?) };
+    let step = if inside == "*" { PathStep::All } else { PathStep::Index(inside.parse().ok()?) };
     Some((step, after))
 }
 
 /// Reads a filter such as `@.type=="Ready")]`.
-fn filter_step(text: &str) -> Option<(Step, &str)> {
+fn filter_step(text: &str) -> Option<(PathStep, &str)> {
     let (inside, after) = text.split_once(")]")?;
     let inside = inside.trim().strip_prefix('@')?;
     let (path, wanted) = match (inside.split_once("=="), inside.split_once("!=")) {
@@ -74,7 +74,7 @@ fn filter_step(text: &str) -> Option<(Step, &str)> {
         (None, Some((path, value))) => (path, Some((false, constant(value.trim())?))),
         (None, None) => (inside, None),
     };
-    Some((Step::Filter(parse(path)?, wanted), after))
+    Some((PathStep::Filter(parse(path)?, wanted), after))
 }
 
 fn constant(text: &str) -> Option<Value> {
@@ -86,13 +86,13 @@ fn constant(text: &str) -> Option<Value> {
 }
 
 /// Returns the values at the end of a path, or `None` if an index is not in its list.
-pub(crate) fn find<'v>(steps: &[Step], object: &'v Value) -> Option<Vec<&'v Value>> {
+pub(crate) fn find<'v>(steps: &[PathStep], object: &'v Value) -> Option<Vec<&'v Value>> {
     let mut values = vec![object];
     for step in steps {
         values = match step {
-            Step::Field(name) => values.into_iter().filter_map(|value| value.get(name)).collect(),
-            Step::All => values.into_iter().flat_map(inner).collect(),
-            Step::Index(index) => {
+            PathStep::Field(name) => values.into_iter().filter_map(|value| value.get(name)).collect(),
+            PathStep::All => values.into_iter().flat_map(inner).collect(),
+            PathStep::Index(index) => {
                 let at = |value: &'v Value| {
                     let items = value.as_array()?;
                     let index = if *index < 0 {
@@ -104,7 +104,7 @@ pub(crate) fn find<'v>(steps: &[Step], object: &'v Value) -> Option<Vec<&'v Valu
                 };
                 values.into_iter().map(at).collect::<Option<_>>()?
             }
-            Step::Filter(path, wanted) => {
+            PathStep::Filter(path, wanted) => {
                 let passes = |item: &&Value| {
                     let found = find(path, item).unwrap_or_default();
                     match wanted {

@@ -1,10 +1,10 @@
 //! Bounds and multiples.
 
 use super::cause::FieldError;
-use super::faults::{Run, name};
+use super::faults::{ValidationRun, name};
 use super::golang::{self, Num};
-use super::node::{Kind, Node};
-use super::path::Path;
+use super::node::{NodeKind, SchemaNode};
+use super::path::ValuePath;
 
 /// Returns whether a float is an integer that JSON represents exactly, apart from rounding errors.
 pub(crate) fn is_whole(float: f64) -> bool {
@@ -17,13 +17,13 @@ pub(crate) fn is_whole(float: f64) -> bool {
 }
 
 /// Checks a number against bounds. `kind` is the single type of the schema, if there is one.
-pub(crate) fn check(run: &mut Run<'_>, node: &Node, kind: &Kind, value: Num, path: &Path<'_>) {
+pub(crate) fn check(run: &mut ValidationRun<'_>, node: &SchemaNode, kind: &NodeKind, value: Num, path: &ValuePath<'_>) {
     let (checks, float) = (&node.checks, value.as_float());
     let is_small = match (kind, checks.format.as_str(), value) {
-        (Kind::Integer, "int32", Num::Int(int)) => i32::try_from(int).is_ok(),
-        (Kind::Integer, "int32", Num::Float(float)) => float.fract() == 0.0 && float.abs() <= f64::from(i32::MAX),
-        (Kind::Integer, _, Num::Float(float)) => float.fract() == 0.0 && float.abs() < 9.3e18,
-        (Kind::Number, "float", _) => float.abs() <= f64::from(f32::MAX),
+        (NodeKind::Integer, "int32", Num::Int(int)) => i32::try_from(int).is_ok(),
+        (NodeKind::Integer, "int32", Num::Float(float)) => float.fract() == 0.0 && float.abs() <= f64::from(i32::MAX),
+        (NodeKind::Integer, _, Num::Float(float)) => float.fract() == 0.0 && float.abs() < 9.3e18,
+        (NodeKind::Number, "float", _) => float.abs() <= f64::from(f32::MAX),
         _ => true,
     };
     if !is_small {

@@ -4,17 +4,17 @@ use serde_json::{Map, Value};
 
 use super::cause::FieldError;
 use super::correlate::Correlation;
-use super::faults::{Run, name};
+use super::faults::{ValidationRun, name};
 use super::golang;
-use super::node::{Additional, Node};
-use super::path::Path;
+use super::node::{Additional, SchemaNode};
+use super::path::ValuePath;
 
-impl Run<'_> {
+impl ValidationRun<'_> {
     pub(crate) fn members(
         &mut self,
-        node: &Node,
+        node: &SchemaNode,
         members: &Map<String, Value>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         correlation: Option<Correlation<'_>>,
     ) {
         self.count_of_members(node, members.len(), path);
@@ -28,7 +28,7 @@ impl Run<'_> {
             }
             Additional::Schema(inner) => {
                 // Members of a map at the root are named with a leading dot.
-                let around = if matches!(path, Path::Whole) { &Path::Text("") } else { path };
+                let around = if matches!(path, ValuePath::Whole) { &ValuePath::Text("") } else { path };
                 for (key, member) in members.iter().filter(|(key, _)| !node.properties.contains_key(*key)) {
                     self.member(inner, key, member, around, correlation);
                 }
@@ -48,19 +48,19 @@ impl Run<'_> {
 
     fn member(
         &mut self,
-        node: &Node,
+        node: &SchemaNode,
         key: &str,
         member: &Value,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         correlation: Option<Correlation<'_>>,
     ) {
         // Conversion between versions changes these fields, so a change cannot be detected.
-        let is_own_type = matches!(path, Path::Whole) && matches!(key, "kind" | "apiVersion");
+        let is_own_type = matches!(path, ValuePath::Whole) && matches!(key, "kind" | "apiVersion");
         let inner = correlation.filter(|_| !is_own_type).and_then(|correlation| correlation.member(key));
         self.value(node, member, &path.child(key), inner);
     }
 
-    fn count_of_members(&mut self, node: &Node, count: usize, path: &Path<'_>) {
+    fn count_of_members(&mut self, node: &SchemaNode, count: usize, path: &ValuePath<'_>) {
         let size = i64::try_from(count).unwrap_or(i64::MAX);
         if let Some(least) = node.checks.min_properties.filter(|least| size < *least) {
             let text = format!("{} in body should have at least {least} properties", name(path));
@@ -74,9 +74,9 @@ impl Run<'_> {
 
     pub(crate) fn items(
         &mut self,
-        node: &Node,
+        node: &SchemaNode,
         items: &[Value],
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         correlation: Option<Correlation<'_>>,
     ) {
         if let Some(inner) = &node.items {
@@ -102,10 +102,10 @@ impl Run<'_> {
     }
 
     /// Checks alternatives such as `allOf`. They do not use old values.
-    pub(crate) fn nested(&mut self, node: &Node, value: &Value, path: &Path<'_>) {
+    pub(crate) fn nested(&mut self, node: &SchemaNode, value: &Value, path: &ValuePath<'_>) {
         let checks = &node.checks;
         let named = name(path);
-        let mut fits = |nodes: &[Node]| nodes.iter().filter(|node| self.fits(node, value, path)).count();
+        let mut fits = |nodes: &[SchemaNode]| nodes.iter().filter(|node| self.fits(node, value, path)).count();
         let (any, one) = (fits(&checks.any_of), fits(&checks.one_of));
         let not = checks.not.as_deref().is_some_and(|not| self.fits(not, value, path));
         if !checks.any_of.is_empty() && any == 0 {
@@ -125,7 +125,7 @@ impl Run<'_> {
     }
 
     /// Returns whether a value is valid for an alternative. Its errors are not reported.
-    fn fits(&mut self, node: &Node, value: &Value, path: &Path<'_>) -> bool {
+    fn fits(&mut self, node: &SchemaNode, value: &Value, path: &ValuePath<'_>) -> bool {
         let before = self.faults.len();
         self.value(node, value, path, None);
         let fits = self.faults.len() == before;

@@ -31,7 +31,7 @@ impl Translated {
     pub(crate) fn of(pattern: &str) -> Self {
         let rest = pattern.chars().peekable();
         let mut translator =
-            Translator { rest, text: String::with_capacity(pattern.len() + 8), groups: vec![Group::default()] };
+            Translator { rest, text: String::with_capacity(pattern.len() + 8), groups: vec![PatternGroup::default()] };
         while let Some(char) = translator.rest.next() {
             translator.step(char);
         }
@@ -52,7 +52,7 @@ impl Translated {
 
 /// The parts in a group, and those of its last piece, which a repetition multiplies.
 #[derive(Default)]
-struct Group {
+struct PatternGroup {
     parts: usize,
     last: usize,
 }
@@ -60,7 +60,7 @@ struct Group {
 struct Translator<'a> {
     rest: Peekable<Chars<'a>>,
     text: String,
-    groups: Vec<Group>,
+    groups: Vec<PatternGroup>,
 }
 
 impl Translator<'_> {
@@ -71,7 +71,7 @@ impl Translator<'_> {
             '{' => self.braces(),
             '(' => {
                 self.text.push('(');
-                self.groups.push(Group::default());
+                self.groups.push(PatternGroup::default());
                 // Names of groups are dropped: one may occur twice in Go.
                 let ahead: String = self.rest.clone().take(3).collect();
                 if ahead == "?P<" || ahead.starts_with("?<") && !matches!(ahead.as_str(), "?<=" | "?<!") {

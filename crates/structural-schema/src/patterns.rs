@@ -4,8 +4,8 @@ use regex::Regex;
 use std::collections::BTreeMap;
 
 use super::cause::FieldError;
-use super::node::Node;
-use super::path::Path;
+use super::node::SchemaNode;
+use super::path::ValuePath;
 use super::pattern::Translated;
 use super::{golang, limits};
 
@@ -14,7 +14,7 @@ use super::{golang, limits};
 /// # Errors
 ///
 /// The patterns together are too large.
-pub(crate) fn compile_all(root: &mut Node, path: &Path<'_>) -> Result<(), Vec<FieldError>> {
+pub(crate) fn compile_all(root: &mut SchemaNode, path: &ValuePath<'_>) -> Result<(), Vec<FieldError>> {
     let mut compiler = Compiler { done: BTreeMap::new(), parts: 0, refused: None };
     compiler.compile_inside(root);
     let Some((pattern, why)) = compiler.refused else {
@@ -30,7 +30,7 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn compile_inside(&mut self, node: &mut Node) {
+    fn compile_inside(&mut self, node: &mut SchemaNode) {
         if !node.checks.pattern.is_empty() && self.refused.is_none() {
             node.checks.regex = self.compiled(&node.checks.pattern);
         }

@@ -19,9 +19,9 @@ use crate::api::write::{DeleteOptions, Trust, delete_in, finalizers};
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::key::Key;
-use crate::storage::object::{Change, Draft, StoredObject};
-use crate::storage::state::{self, Locked, State};
+use crate::storage::key::StoreKey;
+use crate::storage::object::{Draft, StoredObject, WriteKind};
+use crate::storage::state::{self, Locked, LockedState};
 use definition::resources_of;
 
 /// The resource of CRDs.
@@ -49,7 +49,7 @@ pub(crate) fn follow_up(hub: &Hub, state: &mut Locked<'_>, name: &str, trust: Tr
 }
 
 /// Refuses to create objects of a resource whose CRD is being deleted.
-pub(crate) fn check_not_terminating(state: &State, resource: &Resource, name: &str) -> Result<(), Status> {
+pub(crate) fn check_not_terminating(state: &LockedState, resource: &Resource, name: &str) -> Result<(), Status> {
     if !resource.rules.custom || !look(state, &resource.id).is_some_and(|stored| stored.is_marked()) {
         return Ok(());
     }
@@ -97,11 +97,11 @@ fn is_held(stored: &StoredObject) -> bool {
 /// Encodes a changed CRD, which takes long for a large one. Call it while the state is unlocked.
 fn draft_of(hub: &Hub, stored: &StoredObject, object: &Value) -> Option<Draft> {
     let definitions = hub.storage.lock().catalog.named(DEFINITIONS)?.clone();
-    Some(hub.storage.draft(&definitions, &stored.key, object, Change::Modified))
+    Some(hub.storage.draft(&definitions, &stored.key, object, WriteKind::Modified))
 }
 
 /// Returns the resource of CRDs, if this CRD has not changed while the state was unlocked.
-fn current(state: &State, stored: &Arc<StoredObject>) -> Option<Arc<Resource>> {
+fn current(state: &LockedState, stored: &Arc<StoredObject>) -> Option<Arc<Resource>> {
     let is_current = look(state, stored.key.name()).is_some_and(|now| Arc::ptr_eq(&now, stored));
     state.catalog.named(DEFINITIONS).filter(|_| is_current).cloned()
 }
@@ -205,7 +205,7 @@ fn outline(object: &Value) -> Value {
 }
 
 /// Assigns names to a CRD, and returns whether it got all of them.
-fn accept(hub: &Hub, state: &State, object: &mut Value) -> bool {
+fn accept(hub: &Hub, state: &LockedState, object: &mut Value) -> bool {
     let settled = names::settle(state, object);
     status_of(object).insert("acceptedNames".into(), settled.accepted);
     match settled.conflict {
@@ -275,7 +275,7 @@ fn terminate(hub: &Hub, state: &mut Locked<'_>, name: &str, stored: &Arc<StoredO
         hub.storage.commit(state, &definitions, draft);
     }
     let left = state.collection(&resource).objects().values().filter(|object| !object.is_marked());
-    let keys: Vec<Key> = left.take(PIECE).map(|object| object.key.clone()).collect();
+    let keys: Vec<StoreKey> = left.take(PIECE).map(|object| object.key.clone()).collect();
     let options = DeleteOptions { trust: Trust::Host, ..DeleteOptions::default() };
     let mut gone = 0;
     for key in &keys {
@@ -286,8 +286,8 @@ fn terminate(hub: &Hub, state: &mut Locked<'_>, name: &str, stored: &Arc<StoredO
     gone > 0 && keys.len() == PIECE
 }
 
-fn look(state: &State, name: &str) -> Option<Arc<StoredObject>> {
-    state.object(state.catalog.named(DEFINITIONS)?, &Key::new(None, name))
+fn look(state: &LockedState, name: &str) -> Option<Arc<StoredObject>> {
+    state.object(state.catalog.named(DEFINITIONS)?, &StoreKey::new(None, name))
 }
 
 /// Returns the status of a CRD. A direct write may have stored a status of any type.

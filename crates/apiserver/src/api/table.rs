@@ -17,7 +17,7 @@ mod printer;
 mod printed;
 
 pub use printed::{TableColumn, TablePrinter};
-pub(crate) use printer::{Include, Printer};
+pub(crate) use printer::{Include, RowPrinter};
 
 #[cfg(test)]
 mod tests;

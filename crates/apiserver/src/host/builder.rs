@@ -21,13 +21,13 @@ use crate::hub::access::Access;
 use crate::hub::admission::{Admission, Admit};
 use crate::hub::clock::Clock;
 use crate::hub::endpoint::Endpoint;
-use crate::hub::pace::Pace;
-use crate::hub::{Hub, Settings};
+use crate::hub::pace::PauseRate;
+use crate::hub::{Hub, HubSettings};
 use crate::kinds::{Catalog, Resource};
-use crate::message::document::Document;
+use crate::message::document::BodyDocument;
 use crate::status::Status;
 use crate::storage::collection::HistoryLimits;
-use crate::storage::owners::Owners;
+use crate::storage::owners::OwnerIndex;
 use crate::storage::state::Storage;
 
 /// The namespaces that every cluster has.
@@ -48,7 +48,7 @@ const SEEDED_START: i64 = 1_767_225_600;
 pub struct ApiServerBuilder {
     seed: Option<u64>,
     limits: HistoryLimits,
-    settings: Settings,
+    settings: HubSettings,
     custom: Vec<Resource>,
     /// The address of the server in the objects that every cluster has; `None` if it starts without them.
     cluster_address: Option<SocketAddr>,
@@ -59,7 +59,7 @@ impl Default for ApiServerBuilder {
         Self {
             seed: None,
             limits: HistoryLimits { max_events: 10_000, max_bytes: 64 * 1024 * 1024, max_age: None },
-            settings: Settings {
+            settings: HubSettings {
                 minor_version: 37,
                 bookmark_interval: Duration::from_secs(60),
                 token: None,
@@ -165,7 +165,7 @@ impl ApiServerBuilder {
     /// still gets the state at the time of its request. Later changes follow after the end of the initial events.
     /// Unless set, the server sends everything as fast as the client reads it.
     pub fn initial_pace(mut self, objects: usize, pause: Duration) -> Self {
-        self.settings.initial_pace = Some(Pace::new(objects, pause));
+        self.settings.initial_pace = Some(PauseRate::new(objects, pause));
         self
     }
 
@@ -322,7 +322,7 @@ impl ApiServerBuilder {
         let storage = Storage::new(base, Catalog::built_in(), self.limits);
         let hub = Hub::new(storage, chance, Clock::starting_at(start), Faults::new(seed), self.settings);
         if hub.settings.garbage_collection {
-            hub.storage.lock().owners = Some(Owners::default());
+            hub.storage.lock().owners = Some(OwnerIndex::default());
         }
         NAMESPACES.iter().for_each(|name| put(&hub, "namespaces", json!({"metadata": {"name": name}})));
         for (resource, object) in self.cluster_address.into_iter().flat_map(bootstrap::objects) {
@@ -350,7 +350,7 @@ fn put(hub: &Hub, resource: &str, object: Value) {
 
 fn start_with(hub: &Hub, resource: &Resource, value: Value) -> Result<(), WriteFailure> {
     let options = WriteOptions::host();
-    let received = receive(resource, Document { value, duplicates: Vec::new() }, &options)?;
+    let received = receive(resource, BodyDocument { value, duplicates: Vec::new() }, &options)?;
     let namespace = received.object["metadata"]["namespace"].as_str().map(str::to_owned);
     create(hub, resource, namespace.as_deref(), received.object, &options).map(drop)
 }

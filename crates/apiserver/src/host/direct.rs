@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::api::write::{self, DeleteOptions, Patch, Subresource, Trust, WriteOptions, receive};
 use crate::host::server::ApiServer;
 use crate::kinds::Resource;
-use crate::message::document::Document;
+use crate::message::document::BodyDocument;
 use crate::status::Status;
-use crate::storage::key::Key;
+use crate::storage::key::StoreKey;
 
 /// Direct access. A resource is named by its plural (`pods`), or by its plural and group (`widgets.demo.example.com`).
 ///
@@ -175,10 +175,10 @@ impl ApiServer {
     }
 }
 
-fn plain(value: Value) -> Document {
-    Document { value, duplicates: Vec::new() }
+fn plain(value: Value) -> BodyDocument {
+    BodyDocument { value, duplicates: Vec::new() }
 }
 
-fn key(resource: &Resource, namespace: Option<&str>, name: &str) -> Key {
-    Key::new(namespace.filter(|_| resource.namespaced), name)
+fn key(resource: &Resource, namespace: Option<&str>, name: &str) -> StoreKey {
+    StoreKey::new(namespace.filter(|_| resource.namespaced), name)
 }

@@ -13,7 +13,7 @@ use tower::{BoxError, Service};
 use crate::host::server::ApiServer;
 use crate::message::reply::{Body, status_reply};
 use crate::wire::guard::Guard;
-use crate::wire::http::{Handler, HttpServer, Site, Transport};
+use crate::wire::http::{HttpServer, RequestHandler, Site, Transport};
 use crate::wire::service::handle;
 #[cfg(feature = "tls")]
 use crate::wire::tls::Tls;
@@ -84,7 +84,7 @@ impl ApiServer {
         // A web page does not know the token.
         let guard = if token.is_none() { Some(Guard(listener.local_addr()?)) } else { None };
         let server = self.clone();
-        let handler: Handler = Arc::new(move |request: Request<Incoming>| {
+        let handler: RequestHandler = Arc::new(move |request: Request<Incoming>| {
             let (parts, body) = request.into_parts();
             match guard.map_or(Ok(()), |guard| guard.check(&parts)) {
                 Ok(()) => server.clone().call(Request::from_parts(parts, body)),

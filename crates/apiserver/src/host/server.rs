@@ -11,7 +11,7 @@ use crate::host::builder::ApiServerBuilder;
 use crate::hub::Hub;
 use crate::hub::journal::RequestRecord;
 use crate::kinds::Resource;
-use crate::storage::state::State;
+use crate::storage::state::LockedState;
 use crate::wire::auth;
 
 /// A Kubernetes-compatible API server in memory.
@@ -35,7 +35,7 @@ pub struct ApiServer {
 
 /// The whole state of a server at one time, returned by [`ApiServer::save`].
 #[derive(Debug, Clone)]
-pub struct Saved(State);
+pub struct Saved(LockedState);
 
 /// Whether a restarted server keeps its event history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::field::{Field, UnknownField};
+use super::field::{SelectableField, UnknownField};
 use super::form;
 use super::types::{self, Struct};
 use crate::status::StatusDetails;
@@ -32,12 +32,12 @@ pub struct Resource {
     pub(crate) of: Option<&'static Struct>,
     /// The schema of custom objects, if there is one.
     pub(crate) schema: Option<Arc<StructuralSchema>>,
-    pub(crate) rules: Rules,
+    pub(crate) rules: KindRules,
 }
 
 /// The rules in which kinds differ.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rules {
+pub(crate) struct KindRules {
     /// Whether it comes from a CRD.
     pub(crate) custom: bool,
     /// Has a `/status` subresource: main writes never change status, and status writes change only status.
@@ -57,11 +57,11 @@ pub(crate) struct Rules {
     /// Lists ignore the watch cache, as for events.
     pub(crate) uncached: bool,
     /// The selectable fields beside name and namespace.
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<SelectableField>,
     /// How an unknown field selector is refused.
     pub(crate) unknown_field: UnknownField,
     /// How its objects differ from the stored ones, if they do.
-    pub(crate) view: Option<View>,
+    pub(crate) view: Option<StoredView>,
     /// `spec.conversion.webhook` of its CRD, if a webhook converts its objects.
     pub(crate) conversion: Option<Arc<Value>>,
     /// The schema as published in its CRD.
@@ -76,7 +76,7 @@ pub(crate) struct Rules {
 
 /// How a resource shows objects that are stored in another version or group.
 #[derive(Debug, Clone)]
-pub(crate) struct View {
+pub(crate) struct StoredView {
     /// The stored `apiVersion`.
     pub(crate) api_version: String,
     /// Top-level members with other names: the stored one, and the shown one.
@@ -85,7 +85,7 @@ pub(crate) struct View {
     pub(crate) stored_schema: Option<Arc<StructuralSchema>>,
 }
 
-impl View {
+impl StoredView {
     fn rename(object: &mut Value, names: impl Iterator<Item = (&'static str, &'static str)>) {
         let Some(members) = object.as_object_mut() else { return };
         for (from, to) in names {
@@ -134,13 +134,13 @@ impl Resource {
             storage: storage_id(group, plural),
             of: None,
             schema: None,
-            rules: Rules {
+            rules: KindRules {
                 custom: true,
                 status: true,
                 generation: true,
                 version_required: true,
                 unknown_field: UnknownField::Label,
-                ..Rules::default()
+                ..KindRules::default()
             },
         }
     }
@@ -173,7 +173,7 @@ impl Resource {
     /// ```
     #[must_use]
     pub fn selectable(mut self, path: &str) -> Self {
-        self.rules.fields.push(Field::at(path));
+        self.rules.fields.push(SelectableField::at(path));
         self
     }
 
@@ -234,7 +234,7 @@ impl Resource {
     pub(crate) fn stored<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
         let Some(view) = &self.rules.view else { return Cow::Borrowed(object) };
         let mut stored = object.clone();
-        View::rename(&mut stored, view.renamed.iter().map(|(stored, shown)| (*shown, *stored)));
+        StoredView::rename(&mut stored, view.renamed.iter().map(|(stored, shown)| (*shown, *stored)));
         stored["apiVersion"] = view.api_version.as_str().into();
         if self.of.is_some() {
             complete(types::kind(&view.api_version, &self.kind), &mut stored);
@@ -250,7 +250,7 @@ impl Resource {
     /// Converts a stored object to this resource.
     pub(crate) fn shown(&self, mut stored: Value) -> Value {
         if let Some(view) = &self.rules.view {
-            View::rename(&mut stored, view.renamed.iter().copied());
+            StoredView::rename(&mut stored, view.renamed.iter().copied());
             stored["apiVersion"] = self.api_version().into();
             complete(self.of, &mut stored);
             // As in kube-apiserver, defaults are those of the storage version.

@@ -1,23 +1,23 @@
 //! The table of built-in kinds. A new kind needs only a new row.
 
-use super::field::{Field, UnknownField};
-use super::resource::{Resource, Rules, Scale, View, group_version, storage_id};
+use super::field::{SelectableField, UnknownField};
+use super::resource::{KindRules, Resource, Scale, StoredView, group_version, storage_id};
 use super::types;
 
 /// Members with other names: the stored one, and the shown one.
 type Renamed = &'static [(&'static str, &'static str)];
 
 /// One built-in kind.
-struct Row {
+struct KindRow {
     group: &'static str,
     version: &'static str,
     plural: &'static str,
     kind: &'static str,
     /// Short names, separated by blanks.
     short: &'static str,
-    /// Marks, separated by blanks; see [`Row::resource`] for what each means.
+    /// Marks, separated by blanks; see [`KindRow::resource`] for what each means.
     marks: &'static str,
-    /// Selectable fields, separated by blanks, in the notation of [`Field::parse`].
+    /// Selectable fields, separated by blanks, in the notation of [`SelectableField::parse`].
     fields: &'static str,
     /// The stored `apiVersion` and resource of a view, and how they differ.
     shows: Option<(&'static str, &'static str, Renamed)>,
@@ -30,16 +30,16 @@ const fn row(
     kind: &'static str,
     short: &'static str,
     marks: &'static str,
-) -> Row {
-    Row { group, version, plural, kind, short, marks, fields: "", shows: None }
+) -> KindRow {
+    KindRow { group, version, plural, kind, short, marks, fields: "", shows: None }
 }
 
-const fn selectable(row: Row, fields: &'static str) -> Row {
-    Row { fields, ..row }
+const fn selectable(row: KindRow, fields: &'static str) -> KindRow {
+    KindRow { fields, ..row }
 }
 
-const fn showing(row: Row, api_version: &'static str, stored: &'static str, renamed: Renamed) -> Row {
-    Row { shows: Some((api_version, stored, renamed)), ..row }
+const fn showing(row: KindRow, api_version: &'static str, stored: &'static str, renamed: Renamed) -> KindRow {
+    KindRow { shows: Some((api_version, stored, renamed)), ..row }
 }
 
 const POD_FIELDS: &str = "spec.nodeName spec.host=spec.nodeName spec.restartPolicy:Always spec.schedulerName \
@@ -64,7 +64,7 @@ const EVENT_NAMES: Renamed = &[
 ];
 
 #[rustfmt::skip]
-const ROWS: &[Row] = &[
+const ROWS: &[KindRow] = &[
     selectable(row("", "v1", "namespaces", "Namespace", "ns", "cluster status returned labels"), "status.phase"),
     selectable(row("", "v1", "nodes", "Node", "no", "cluster status labels"), "spec.unschedulable:false"),
     selectable(row("", "v1", "pods", "Pod", "po", "status generation returned labels all containers"), POD_FIELDS),
@@ -118,7 +118,7 @@ const ROWS: &[Row] = &[
     row("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", "", "cluster"),
 ];
 
-impl Row {
+impl KindRow {
     fn resource(&self) -> Resource {
         let marked = |mark: &str| self.marks.split_whitespace().any(|candidate| candidate == mark);
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -141,7 +141,7 @@ impl Row {
             storage: self.shows.map_or_else(|| storage_id(self.group, self.plural), |(_, stored, _)| stored.into()),
             of: types::kind(&group_version(self.group, self.version), self.kind),
             schema: None,
-            rules: Rules {
+            rules: KindRules {
                 conversion: None,
                 custom: false,
                 status: marked("status"),
@@ -156,13 +156,13 @@ impl Row {
                 create_on_update: marked("putcreate"),
                 returns_deleted: marked("returned"),
                 uncached: marked("uncached"),
-                fields: self.fields.split_whitespace().map(Field::parse).collect(),
+                fields: self.fields.split_whitespace().map(SelectableField::parse).collect(),
                 unknown_field: match () {
                     () if marked("forkind") => UnknownField::ForKind,
                     () if marked("labels") => UnknownField::Label,
                     () => UnknownField::Known,
                 },
-                view: self.shows.map(|(api_version, _, renamed)| View {
+                view: self.shows.map(|(api_version, _, renamed)| StoredView {
                     api_version: api_version.into(),
                     renamed,
                     stored_schema: None,
@@ -178,5 +178,5 @@ impl Row {
 
 /// Returns every built-in kind, in the order of discovery.
 pub(super) fn built_in() -> impl Iterator<Item = Resource> {
-    ROWS.iter().map(Row::resource)
+    ROWS.iter().map(KindRow::resource)
 }

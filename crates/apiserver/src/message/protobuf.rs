@@ -4,7 +4,7 @@ mod decode;
 
 pub(crate) use decode::{Broken, decode};
 
-use decode::{Field, fields};
+use decode::{WireField, fields};
 
 /// The media type.
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
@@ -13,28 +13,28 @@ const MAGIC: &[u8] = b"k8s\0";
 
 /// A received object: its kind and its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Envelope<'a> {
+pub(crate) struct ProtobufEnvelope<'a> {
     pub(crate) api_version: &'a str,
     pub(crate) kind: &'a str,
     pub(crate) message: &'a [u8],
 }
 
 /// Opens the envelope of a body.
-pub(crate) fn open(body: &[u8]) -> Result<Envelope<'_>, Broken> {
+pub(crate) fn open(body: &[u8]) -> Result<ProtobufEnvelope<'_>, Broken> {
     let unknown = body.strip_prefix(MAGIC).ok_or(Broken)?;
-    let mut envelope = Envelope { api_version: "", kind: "", message: &[] };
+    let mut envelope = ProtobufEnvelope { api_version: "", kind: "", message: &[] };
     for field in fields(unknown) {
         match field? {
-            (1, Field::Bytes(meta)) => {
+            (1, WireField::Bytes(meta)) => {
                 for field in fields(meta) {
                     match field? {
-                        (1, Field::Bytes(text)) => envelope.api_version = utf8(text)?,
-                        (2, Field::Bytes(text)) => envelope.kind = utf8(text)?,
+                        (1, WireField::Bytes(text)) => envelope.api_version = utf8(text)?,
+                        (2, WireField::Bytes(text)) => envelope.kind = utf8(text)?,
                         _ => {}
                     }
                 }
             }
-            (2, Field::Bytes(message)) => envelope.message = message,
+            (2, WireField::Bytes(message)) => envelope.message = message,
             _ => {}
         }
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 ///
 /// It is one joined string because kube-apiserver orders by this string: `a-b/x` comes before `a/x`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key(Arc<str>);
+pub(crate) struct StoreKey(Arc<str>);
 
-impl Key {
+impl StoreKey {
     pub(crate) fn new(namespace: Option<&str>, name: &str) -> Self {
         match namespace {
             Some(namespace) => Self(format!("{namespace}/{name}").into()),
@@ -35,7 +35,7 @@ pub(crate) fn namespace_end(namespace: &str) -> String {
     format!("{namespace}0")
 }
 
-impl Borrow<str> for Key {
+impl Borrow<str> for StoreKey {
     fn borrow(&self) -> &str {
         &self.0
     }
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn keys_order_as_joined_strings() {
-        assert!(Key::new(Some("a-b"), "x") < Key::new(Some("a"), "x"));
-        assert_eq!(Key::new(Some("a"), "x").namespace(), Some("a"));
-        assert_eq!(Key::new(None, "x").name(), "x");
+        assert!(StoreKey::new(Some("a-b"), "x") < StoreKey::new(Some("a"), "x"));
+        assert_eq!(StoreKey::new(Some("a"), "x").namespace(), Some("a"));
+        assert_eq!(StoreKey::new(None, "x").name(), "x");
     }
 }

@@ -38,7 +38,7 @@ const MAX_STREAMS: u32 = 100;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The handler for the requests of a connection.
-pub(crate) type Handler =
+pub(crate) type RequestHandler =
     Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, io::Result<Response<Body>>> + Send + Sync>;
 
 /// A listening server. Dropping it closes its port and breaks its connections.
@@ -67,7 +67,7 @@ pub struct HttpServer {
 
 /// The state that all connections share.
 pub(crate) struct Site {
-    handler: Handler,
+    handler: RequestHandler,
     transport: Mutex<Transport>,
     /// Where faults of connections are recorded.
     faults: Faults,
@@ -82,7 +82,7 @@ pub(crate) enum Transport {
 }
 
 impl Site {
-    pub(crate) fn new(handler: Handler, transport: Transport, faults: Faults) -> Self {
+    pub(crate) fn new(handler: RequestHandler, transport: Transport, faults: Faults) -> Self {
         Self { handler, transport: Mutex::new(transport), faults }
     }
 }
@@ -251,7 +251,7 @@ async fn connection(site: Arc<Site>, stream: TcpStream, cancel: CancellationToke
 
 /// Answers the requests of one connection.
 async fn exchange(
-    handler: &Handler,
+    handler: &RequestHandler,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     streams: &Streams,
     breaks: &AtomicBool,
@@ -310,7 +310,7 @@ mod tests {
 
     /// Sends these bytes over a connection, and returns the seconds until the server closes it.
     async fn closed_after(sent: &str) -> u64 {
-        let handler: Handler =
+        let handler: RequestHandler =
             Arc::new(|_| Box::pin(async { Ok(reply(200, TEXT, full_body("answered"))) }) as BoxFuture<'static, _>);
         let (mut client, stream) = tokio::io::duplex(64 * 1024);
         let (streams, breaks) = (Streams::default(), AtomicBool::new(false));

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::api::table::Printer;
+use crate::api::table::RowPrinter;
 use crate::hub::Hub;
 use crate::message::accept::{Agreed, Format};
 use crate::message::reply::{Body, JSON, YAML, full_body, stream_body};
@@ -25,7 +25,7 @@ pub(crate) struct Rendering {
     /// Whether JSON is indented.
     pub(crate) pretty: bool,
     /// The printer for a table, and the hub, whose clock is used for ages.
-    pub(crate) table: Option<(Printer, Arc<Hub>)>,
+    pub(crate) table: Option<(RowPrinter, Arc<Hub>)>,
 }
 
 /// Returns whether JSON is indented for this client.
@@ -99,7 +99,7 @@ fn by_line(response: Response<Body>, write: impl FnMut(&Value) -> Option<Bytes> 
 }
 
 /// Converts a list or an object to a table. A `Status` stays unchanged.
-fn to_table(printer: &Printer, value: &Value, now: Timestamp) -> Option<Vec<u8>> {
+fn to_table(printer: &RowPrinter, value: &Value, now: Timestamp) -> Option<Vec<u8>> {
     let kind = value["kind"].as_str()?;
     let table = match &value["items"] {
         _ if kind == "Status" => return None,
@@ -111,7 +111,7 @@ fn to_table(printer: &Printer, value: &Value, now: Timestamp) -> Option<Vec<u8>>
     Some(bytes)
 }
 
-fn printed(printer: &mut Printer, event: &Value, now: Timestamp) -> Option<Bytes> {
+fn printed(printer: &mut RowPrinter, event: &Value, now: Timestamp) -> Option<Bytes> {
     if event["type"] == "ERROR" {
         return None;
     }

@@ -8,12 +8,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use tower::BoxError;
 
-use crate::api::table::{Include, Printer};
+use crate::api::table::{Include, RowPrinter};
 use crate::api::write::WriteFailure;
 use crate::fault::{Facts, before_answer, spoil_bytes, spoil_content};
 use crate::hub::Hub;
 use crate::hub::journal::RequestRecord;
-use crate::message::accept::{Agreed, Shape, negotiate};
+use crate::message::accept::{Agreed, AnswerShape, negotiate};
 use crate::message::compress::compress;
 use crate::message::deadline;
 use crate::message::query::Query;
@@ -25,7 +25,7 @@ use crate::wire::call::{Call, Warnings, header_text};
 use crate::wire::dispatch::dispatch;
 use crate::wire::general::general;
 use crate::wire::render::{Rendering, is_pretty, render};
-use crate::wire::route::{Route, Target};
+use crate::wire::route::{RequestTarget, Route};
 
 /// The maximum size of a request body, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -60,7 +60,7 @@ where
     let include = Include::parse(query.text("includeObject"));
     let printer = target.filter(|_| agreed.table).map(|target| {
         let include = include.clone().unwrap_or_default();
-        (Printer::of(&target.resource, target.subresource.as_deref(), include), hub.clone())
+        (RowPrinter::of(&target.resource, target.subresource.as_deref(), include), hub.clone())
     });
     let mut rendering = Rendering { agreed, is_watch, pretty, table: printer };
     let bad_include = include.err().filter(|_| rendering.table.is_some());
@@ -101,12 +101,12 @@ where
 }
 
 /// Returns the shape of the answer.
-fn shape(target: Option<&Target>, verb: Option<Verb>) -> Shape {
+fn shape(target: Option<&RequestTarget>, verb: Option<Verb>) -> AnswerShape {
     match (target, verb) {
-        (None, _) => Shape::Discovery,
-        (_, Some(Verb::Watch)) => Shape::Watch,
-        (_, Some(Verb::List | Verb::DeleteCollection)) => Shape::List,
-        _ => Shape::Object,
+        (None, _) => AnswerShape::Discovery,
+        (_, Some(Verb::Watch)) => AnswerShape::Watch,
+        (_, Some(Verb::List | Verb::DeleteCollection)) => AnswerShape::List,
+        _ => AnswerShape::Object,
     }
 }
 
@@ -143,7 +143,7 @@ where
 }
 
 /// Records the request, and returns the properties that faults check.
-fn open_record(hub: &Hub, parts: &request::Parts, target: Option<&Target>, verb: Option<Verb>) -> Facts {
+fn open_record(hub: &Hub, parts: &request::Parts, target: Option<&RequestTarget>, verb: Option<Verb>) -> Facts {
     let verb = verb.unwrap_or(Verb::Other);
     let resource = target.map(|target| target.resource.id.clone()).unwrap_or_default();
     let namespace = target.and_then(|target| target.namespace.clone());

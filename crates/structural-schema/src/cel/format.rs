@@ -82,7 +82,7 @@ fn decimal(double: f64) -> String {
 }
 
 /// A part of a format.
-pub(crate) enum Clause {
+pub(crate) enum FormatClause {
     Text(String),
     /// The verb of a clause, and its precision.
     Value(char, usize),
@@ -93,7 +93,7 @@ pub(crate) enum Clause {
 /// # Errors
 ///
 /// The error message.
-pub(crate) fn clauses(text: &str) -> Result<Vec<Clause>, String> {
+pub(crate) fn clauses(text: &str) -> Result<Vec<FormatClause>, String> {
     let mut clauses = Vec::new();
     let mut plain = String::new();
     let mut rest = text.chars().peekable();
@@ -115,10 +115,10 @@ pub(crate) fn clauses(text: &str) -> Result<Vec<Clause>, String> {
         if !"sdfebxXo".contains(clause) {
             return Err(format!("unrecognized formatting clause \"{clause}\""));
         }
-        clauses.push(Clause::Text(std::mem::take(&mut plain)));
-        clauses.push(Clause::Value(clause, precision));
+        clauses.push(FormatClause::Text(std::mem::take(&mut plain)));
+        clauses.push(FormatClause::Value(clause, precision));
     }
-    clauses.push(Clause::Text(plain));
+    clauses.push(FormatClause::Text(plain));
     Ok(clauses)
 }
 
@@ -150,8 +150,8 @@ pub(crate) fn format<'v>(call: Args<'_, 'v>) -> Found<'v> {
     for clause in clauses(text).map_err(Fail::Error)? {
         let before = out.len();
         match clause {
-            Clause::Text(text) => out.push_str(&text),
-            Clause::Value(clause, precision) => {
+            FormatClause::Text(text) => out.push_str(&text),
+            FormatClause::Value(clause, precision) => {
                 let missing = || Fail::error(format!("index {} out of range", values.len()));
                 write_clause(clause, precision, next.next().ok_or_else(missing)?, &mut out, call.meter)?;
             }

@@ -7,11 +7,11 @@ use super::super::pattern::{self, Translated};
 use super::functions::Args;
 use super::lists;
 use super::meter::{Fail, Meter};
-use super::value::{Text, Val};
+use super::value::{CelText, Val};
 
 type Found<'v> = Result<Val<'v>, Fail>;
 
-fn two<'c, 'v>(call: &mut Args<'c, 'v>) -> Result<(&'c Text<'v>, &'c Text<'v>), Fail> {
+fn two<'c, 'v>(call: &mut Args<'c, 'v>) -> Result<(&'c CelText<'v>, &'c CelText<'v>), Fail> {
     let [Val::String(a), Val::String(b)] = call.args else {
         return Err(Fail::no_overload());
     };

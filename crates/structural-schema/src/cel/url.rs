@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::url::{Url, parse};
 use super::functions::Args;
 use super::meter::Fail;
-use super::value::{Key, Val};
+use super::value::{MapKey, Val};
 
 type Found<'v> = Result<Val<'v>, Fail>;
 
@@ -63,6 +63,6 @@ pub(crate) fn query<'v>(call: Args<'_, 'v>) -> Found<'v> {
     };
     call.meter.spend(url.query.len() as u64)?;
     let list = |values: Vec<String>| Val::list(values.into_iter().map(Val::text).collect());
-    let map = url.query_map().into_iter().map(|(name, values)| (Key::String(name.into()), list(values)));
+    let map = url.query_map().into_iter().map(|(name, values)| (MapKey::String(name.into()), list(values)));
     Ok(Val::Map(Rc::new(map.collect())))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::types::{self, ListKind, Member, Scalar, Struct, Type};
+use crate::kinds::types::{self, FieldType, ListKind, ScalarType, Struct, StructMember};
 use crate::kinds::{Catalog, Resource};
 
 /// Where a reference finds schemas.
@@ -120,10 +120,10 @@ fn of_struct(of: &'static Struct) -> Value {
     schema
 }
 
-fn of_member(member: &'static Member) -> Value {
+fn of_member(member: &'static StructMember) -> Value {
     let mut schema = match &member.of {
         // A reference cannot have siblings, so it is nested in `allOf`.
-        Type::Struct(_) => json!({ "allOf": [of_type(&member.of)] }),
+        FieldType::Struct(_) => json!({ "allOf": [of_type(&member.of)] }),
         of => of_type(of),
     };
     if let Some(default) = &member.default {
@@ -138,7 +138,7 @@ fn of_member(member: &'static Member) -> Value {
     if let Some(key) = member.patch.key {
         schema["x-kubernetes-patch-merge-key"] = key.into();
     }
-    if matches!(member.of, Type::List { .. }) {
+    if matches!(member.of, FieldType::List { .. }) {
         schema["x-kubernetes-list-type"] = match &member.list {
             ListKind::Atomic => "atomic",
             ListKind::Set => "set",
@@ -155,26 +155,28 @@ fn of_member(member: &'static Member) -> Value {
     schema
 }
 
-fn of_type(of: &Type) -> Value {
+fn of_type(of: &FieldType) -> Value {
     let formatted = |kind: &str, format: &str| json!({ "type": kind, "format": format });
     match of {
-        Type::Struct(_) => of.as_struct().map_or_else(|| json!({}), |of| reference(&name_of_struct(of))),
-        Type::List { items, .. } => json!({ "type": "array", "items": of_type(items) }),
-        Type::Map(values) => json!({ "type": "object", "additionalProperties": of_type(values) }),
-        Type::Scalar(scalar, _) => match scalar {
-            Scalar::Text | Scalar::Duration => json!({ "type": "string" }),
-            Scalar::Bool => json!({ "type": "boolean" }),
-            Scalar::Int32 => formatted("integer", "int32"),
-            Scalar::Int64 => formatted("integer", "int64"),
-            Scalar::Float => formatted("number", "double"),
-            Scalar::Bytes => formatted("string", "byte"),
-            Scalar::Time | Scalar::MicroTime => formatted("string", "date-time"),
-            Scalar::Quantity => json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] }),
-            Scalar::IntOrString => {
+        FieldType::Struct(_) => of.as_struct().map_or_else(|| json!({}), |of| reference(&name_of_struct(of))),
+        FieldType::List { items, .. } => json!({ "type": "array", "items": of_type(items) }),
+        FieldType::Map(values) => json!({ "type": "object", "additionalProperties": of_type(values) }),
+        FieldType::Scalar(scalar) => match scalar {
+            ScalarType::Text | ScalarType::Duration => json!({ "type": "string" }),
+            ScalarType::Bool => json!({ "type": "boolean" }),
+            ScalarType::Int32 => formatted("integer", "int32"),
+            ScalarType::Int64 => formatted("integer", "int64"),
+            ScalarType::Float => formatted("number", "double"),
+            ScalarType::Bytes => formatted("string", "byte"),
+            ScalarType::Time | ScalarType::MicroTime => formatted("string", "date-time"),
+            ScalarType::Quantity => json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] }),
+            ScalarType::IntOrString => {
                 json!({ "oneOf": [{ "type": "integer" }, { "type": "string" }], "format": "int-or-string" })
             }
-            Scalar::RawExtension | Scalar::FieldsV1 => json!({ "type": "object" }),
-            Scalar::Json | Scalar::SchemaOrArray | Scalar::SchemaOrBool | Scalar::SchemaOrStrings => json!({}),
+            ScalarType::RawExtension | ScalarType::FieldsV1 => json!({ "type": "object" }),
+            ScalarType::Json | ScalarType::SchemaOrArray | ScalarType::SchemaOrBool | ScalarType::SchemaOrStrings => {
+                json!({})
+            }
         },
     }
 }

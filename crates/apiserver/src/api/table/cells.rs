@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::age::{human, since, time};
 use super::label::{labels, requirements};
 use super::quantity::quantity;
-use super::read::{Read, or, shortened};
+use super::read::{ReadMember, or, shortened};
 
 /// How many addresses, ports or hosts a cell lists before it only counts them.
 const SHOWN: usize = 3;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::age::{UNKNOWN, age, created_at};
-use super::read::{Read, or};
+use super::read::{ReadMember, or};
 use super::{cells, event, metric, pod};
 
 /// One column of a table.

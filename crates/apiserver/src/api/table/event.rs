@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::age::{since, time};
-use super::read::{Read, or};
+use super::read::{ReadMember, or};
 
 /// Returns the member that exists.
 fn either(event: &Value, core: &'static str, other: &'static str) -> &'static str {

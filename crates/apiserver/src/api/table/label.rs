@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::read::Read;
+use super::read::ReadMember;
 
 /// The cell for no labels.
 const NONE: &str = "<none>";

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::quantity::{optional_quantity, quantity};
-use super::read::{Read, shortened};
+use super::read::{ReadMember, shortened};
 
 /// How many metrics a cell lists before it only counts them.
 const SHOWN: usize = 2;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::age::{human, time};
-use super::read::{Read, or};
+use super::read::{ReadMember, or};
 
 pub(super) fn ready(pod: &Value) -> Value {
     let summary = Summary::of(pod);

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::columns::own_columns;
-use super::printer::{Include, Printer, Shown};
+use super::printer::{Include, RowPrinter, Shown};
 
 /// Prints objects as an API server does for a table request, which is what kubectl shows.
 ///
@@ -22,7 +22,7 @@ use super::printer::{Include, Printer, Shown};
 /// assert_eq!(maps.cells(&map, SystemTime::now()), ["a", "1", "<unknown>"]);
 /// ```
 #[derive(Debug, Clone)]
-pub struct TablePrinter(Printer);
+pub struct TablePrinter(RowPrinter);
 
 /// One column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl TablePrinter {
     }
 
     fn of(columns: Shown) -> Self {
-        Self(Printer::new(columns, Include::None))
+        Self(RowPrinter::new(columns, Include::None))
     }
 
     /// Returns the columns, starting with the name.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::age;
 use super::columns::{CellColumn, columns, name_column};
-use super::read::Read;
+use super::read::ReadMember;
 use crate::kinds::Resource;
 
 /// The `apiVersion` of a table.
@@ -44,7 +44,7 @@ impl Include {
 
 /// Makes tables of the objects of one resource.
 #[derive(Debug, Clone)]
-pub(crate) struct Printer {
+pub(crate) struct RowPrinter {
     include: Include,
     columns: Shown,
     /// Whether the watch has sent the columns.
@@ -59,7 +59,7 @@ pub(super) enum Shown {
     Defined(PrinterColumns),
 }
 
-impl Printer {
+impl RowPrinter {
     pub(crate) fn of(resource: &Resource, part: Option<&str>, include: Include) -> Self {
         let columns = match &resource.rules.columns {
             None if part == Some("scale") && !resource.rules.custom => Shown::BuiltIn(columns("scales.autoscaling")),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::columns::own_columns;
 use super::printer::Shown;
 use super::quantity::quantity;
-use super::{Include, Printer};
+use super::{Include, RowPrinter};
 use crate::kinds::quantity::canonical;
 use crate::truth::{Agreement, cases, same};
 
@@ -18,13 +18,13 @@ fn now(case: &Value) -> Timestamp {
 }
 
 /// Checks every case of one sort, for kinds with columns of their own, and returns these kinds.
-fn check(what: &'static str, result: impl Fn(&Printer, &Value) -> Option<(Value, Value)>) -> BTreeSet<String> {
+fn check(what: &'static str, result: impl Fn(&RowPrinter, &Value) -> Option<(Value, Value)>) -> BTreeSet<String> {
     let mut agreement = Agreement::of(what);
     for case in cases("tables.jsonl").filter(|case| case["what"] == what) {
         let id = case["id"].as_str().unwrap();
         let Some(columns) = own_columns(id) else { continue };
         let include = Include::parse(case["include"].as_str().unwrap_or_default()).unwrap();
-        if let Some((ours, theirs)) = result(&Printer::new(Shown::BuiltIn(columns), include), &case) {
+        if let Some((ours, theirs)) = result(&RowPrinter::new(Shown::BuiltIn(columns), include), &case) {
             agreement.count(id, same(&ours, &theirs));
         }
     }
@@ -93,7 +93,7 @@ fn tables_match_kube_apiserver() {
 
 #[test]
 fn watch_sends_its_columns_once() {
-    let mut watch = Printer::new(Shown::BuiltIn(own_columns("configmaps").unwrap()), Include::default());
+    let mut watch = RowPrinter::new(Shown::BuiltIn(own_columns("configmaps").unwrap()), Include::default());
     let object = json!({ "metadata": { "name": "a", "resourceVersion": "7" }, "data": { "k": "v" } });
     let first = watch.event(&object, Timestamp::UNIX_EPOCH);
     let second = watch.event(&object, Timestamp::UNIX_EPOCH);
@@ -106,7 +106,7 @@ fn watch_sends_its_columns_once() {
 
 #[test]
 fn mark_at_the_end_of_initial_events_is_always_sent() {
-    let mut watch = Printer::new(Shown::BuiltIn(own_columns("pods").unwrap()), Include::None);
+    let mut watch = RowPrinter::new(Shown::BuiltIn(own_columns("pods").unwrap()), Include::None);
     let mark =
         json!({ "metadata": { "annotations": { "k8s.io/initial-events-end": "true" }, "resourceVersion": "9" } });
     assert_eq!(watch.event(&mark, Timestamp::UNIX_EPOCH)["rows"][0]["object"]["metadata"], mark["metadata"]);
@@ -125,7 +125,7 @@ fn invalid_objects_are_printed_without_panic() {
     for case in cases("tables.jsonl").filter(|case| case["what"] == "columns") {
         let Some(columns) = own_columns(case["id"].as_str().unwrap()) else { continue };
         for object in &odd {
-            Printer::new(Shown::BuiltIn(columns), Include::Object).object(object, Timestamp::MAX);
+            RowPrinter::new(Shown::BuiltIn(columns), Include::Object).object(object, Timestamp::MAX);
         }
     }
 }

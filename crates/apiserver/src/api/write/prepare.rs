@@ -23,8 +23,8 @@ use crate::kinds::rules::strategy;
 use crate::kinds::rules::validation::{self, Cause};
 use crate::message::verb::Verb;
 use crate::status::{Status, StatusCause};
-use crate::storage::key::Key;
-use crate::storage::object::{Change, Draft};
+use crate::storage::key::StoreKey;
+use crate::storage::object::{Draft, WriteKind};
 
 /// The maximum size of an object in kube-apiserver's storage, in bytes.
 const LARGEST: usize = 1536 * 1024;
@@ -38,10 +38,10 @@ pub(super) enum Ownership {
 
 /// One write: its target, the subresource and the options.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Write<'a> {
+pub(super) struct PreparedWrite<'a> {
     pub(super) hub: &'a Hub,
     pub(super) resource: &'a Resource,
-    pub(super) key: &'a Key,
+    pub(super) key: &'a StoreKey,
     pub(super) part: Subresource,
     pub(super) options: &'a WriteOptions,
     pub(super) ownership: Ownership,
@@ -51,7 +51,7 @@ pub(super) struct Write<'a> {
 /// single pass over the object.
 pub(super) type Giving<'a> = MutexGuard<'a, ()>;
 
-impl<'a> Write<'a> {
+impl<'a> PreparedWrite<'a> {
     /// Prepares an object that is to be created.
     pub(super) fn prepare_new(&self, object: &mut Value) -> Result<Option<Giving<'a>>, WriteFailure> {
         let Self { hub, resource, options, .. } = *self;
@@ -183,7 +183,7 @@ impl<'a> Write<'a> {
     }
 
     /// Encodes an object that is to be stored. A conversion webhook may be called for that.
-    pub(super) fn draft(&self, object: &Value, change: Change) -> Result<Draft, Status> {
+    pub(super) fn draft(&self, object: &Value, change: WriteKind) -> Result<Draft, Status> {
         let Self { hub, resource, key, options, .. } = *self;
         let converted = options.caller.as_ref().map(|caller| webhook::convert(hub, caller, resource, object));
         let Some(Converted { stored, variants }) = converted.transpose()?.flatten() else {

@@ -9,8 +9,8 @@ mod constant;
 
 use serde_json::Value;
 
-use super::json::{Object, fill, fill_zero, open};
-use crate::kinds::types::{Scalar, Struct, Type};
+use super::json::{JsonObject, fill, fill_zero, open};
+use crate::kinds::types::{FieldType, ScalarType, Struct};
 
 pub(crate) use computed::merge_string_data;
 use computed::{computed, resource_list};
@@ -26,7 +26,7 @@ pub(crate) fn fill_defaults(of: &'static Struct, object: &mut Value) {
     }
 }
 
-fn fill_members(of: &'static Struct, members: &mut Object) {
+fn fill_members(of: &'static Struct, members: &mut JsonObject) {
     if let Some(defaults) = constant(of.name) {
         fill_constants(of, members, defaults);
     }
@@ -36,7 +36,7 @@ fn fill_members(of: &'static Struct, members: &mut Object) {
     for member in of.shown() {
         match (members.get_mut(member.name), member.of.as_struct()) {
             (Some(Value::Null) | None, Some(of)) if !member.pointer => {
-                let mut made = Object::new();
+                let mut made = JsonObject::new();
                 fill_members(of, &mut made);
                 if !made.is_empty() {
                     members.insert(member.name.to_owned(), made.into());
@@ -49,7 +49,7 @@ fn fill_members(of: &'static Struct, members: &mut Object) {
 }
 
 /// Sets the members that are missing. A plain value in Go is also missing if it is zero; a pointer is not.
-fn fill_constants(of: &'static Struct, members: &mut Object, defaults: &Object) {
+fn fill_constants(of: &'static Struct, members: &mut JsonObject, defaults: &JsonObject) {
     for (name, default) in defaults {
         let Some(member) = of.member(name) else { continue };
         match (member.of.as_struct(), default.as_object()) {
@@ -60,19 +60,19 @@ fn fill_constants(of: &'static Struct, members: &mut Object, defaults: &Object) 
     }
 }
 
-fn fill_value(of: &'static Type, value: &mut Value) {
-    let has_defaults = |of: &Type| !matches!(of, Type::Scalar(..));
+fn fill_value(of: &'static FieldType, value: &mut Value) {
+    let has_defaults = |of: &FieldType| !matches!(of, FieldType::Scalar(..));
     match (of, value) {
-        (Type::Struct(_), Value::Object(members)) => {
+        (FieldType::Struct(_), Value::Object(members)) => {
             if let Some(of) = of.as_struct() {
                 fill_members(of, members);
             }
         }
-        (Type::List { items, .. }, Value::Array(values)) if has_defaults(items) => {
+        (FieldType::List { items, .. }, Value::Array(values)) if has_defaults(items) => {
             values.iter_mut().for_each(|value| fill_value(items, value));
         }
-        (Type::Map(values), Value::Object(members)) => match &**values {
-            Type::Scalar(Scalar::Quantity, _) => resource_list(members),
+        (FieldType::Map(values), Value::Object(members)) => match &**values {
+            FieldType::Scalar(ScalarType::Quantity) => resource_list(members),
             values if has_defaults(values) => members.values_mut().for_each(|value| fill_value(values, value)),
             _ => {}
         },

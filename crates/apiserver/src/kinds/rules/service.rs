@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
-use super::json::{Object, copy, fill, items, items_mut, length, number, object_at, open, text};
+use super::json::{JsonObject, copy, fill, items, items_mut, length, number, object_at, open, text};
 use super::validation::Cause;
 
 /// The address range of services. The first and the last address are not used.
@@ -60,27 +60,27 @@ pub(crate) fn node_ports(service: &Value) -> BTreeSet<i64> {
     ports
 }
 
-fn used_ports(spec: &Object) -> BTreeSet<i64> {
+fn used_ports(spec: &JsonObject) -> BTreeSet<i64> {
     items(spec, "ports").map(|port| number(port, "nodePort")).filter(|port| *port != 0).collect()
 }
 
-pub(super) fn has_address(spec: &Object) -> bool {
+pub(super) fn has_address(spec: &JsonObject) -> bool {
     text(spec, "type") != "ExternalName"
 }
 
-fn has_node_ports(spec: &Object) -> bool {
+fn has_node_ports(spec: &JsonObject) -> bool {
     matches!(text(spec, "type"), "NodePort" | "LoadBalancer")
 }
 
-fn is_balanced(spec: &Object) -> bool {
+fn is_balanced(spec: &JsonObject) -> bool {
     text(spec, "type") == "LoadBalancer"
 }
 
-fn checks_health(spec: &Object) -> bool {
+fn checks_health(spec: &JsonObject) -> bool {
     is_balanced(spec) && text(spec, "externalTrafficPolicy") == "Local"
 }
 
-fn is_reached_from_outside(spec: &Object) -> bool {
+fn is_reached_from_outside(spec: &JsonObject) -> bool {
     has_node_ports(spec) || (text(spec, "type") == "ClusterIP" && length(spec, "externalIPs") > 0)
 }
 
@@ -90,7 +90,7 @@ fn is_reached_from_outside(spec: &Object) -> bool {
 ///
 /// A requested value is not available, or no free value is left.
 pub(crate) fn allocate(old: Option<&Value>, service: &mut Value, pool: &mut ServicePool<'_>) -> Result<(), Vec<Cause>> {
-    let nothing = Object::new();
+    let nothing = JsonObject::new();
     let old = old.and_then(|old| object_at(old, "spec")).unwrap_or(&nothing);
     let Some(spec) = service.as_object_mut().map(|service| open(service, "spec")) else { return Ok(()) };
     if has_address(spec) {
@@ -122,7 +122,7 @@ pub(crate) fn allocate(old: Option<&Value>, service: &mut Value, pool: &mut Serv
     Ok(())
 }
 
-fn keep_addresses(old: &Object, spec: &mut Object) {
+fn keep_addresses(old: &JsonObject, spec: &mut JsonObject) {
     let has_changed = !text(spec, "clusterIP").is_empty() && text(spec, "clusterIP") != text(old, "clusterIP");
     if text(spec, "clusterIP").is_empty() {
         copy(old, spec, "clusterIP");
@@ -136,7 +136,7 @@ fn keep_addresses(old: &Object, spec: &mut Object) {
 }
 
 /// Sets the IP families of a service, and refuses families that the cluster does not have.
-fn set_families(old: &Object, spec: &mut Object) -> Result<(), Vec<Cause>> {
+fn set_families(old: &JsonObject, spec: &mut JsonObject) -> Result<(), Vec<Cause>> {
     let is_open = text(spec, "clusterIP") == "None" && length(spec, "selector") == 0;
     let policy = if is_open { "RequireDualStack" } else { "SingleStack" };
     fill(spec, "ipFamilyPolicy", old.get("ipFamilyPolicy").cloned().unwrap_or_else(|| policy.into()));
@@ -160,7 +160,7 @@ fn set_families(old: &Object, spec: &mut Object) -> Result<(), Vec<Cause>> {
 }
 
 /// Allocates the requested address, or any.
-fn give_address(spec: &mut Object, pool: &mut ServicePool<'_>) -> Result<(), Vec<Cause>> {
+fn give_address(spec: &mut JsonObject, pool: &mut ServicePool<'_>) -> Result<(), Vec<Cause>> {
     let wanted = spec.get("clusterIPs").and_then(|list| list.get(0)).and_then(Value::as_str).unwrap_or_default();
     let address = match wanted {
         "None" => return Ok(()),
@@ -178,7 +178,7 @@ fn give_address(spec: &mut Object, pool: &mut ServicePool<'_>) -> Result<(), Vec
 
 /// Allocates the missing node ports, and keeps those of an old service by port name. Ports with the same number and
 /// different protocols share a node port.
-fn give_ports(old: &Object, spec: &mut Object, pool: &mut ServicePool<'_>) -> Result<(), Vec<Cause>> {
+fn give_ports(old: &JsonObject, spec: &mut JsonObject, pool: &mut ServicePool<'_>) -> Result<(), Vec<Cause>> {
     let mut had = if has_node_ports(old) { used_ports(old) } else { BTreeSet::new() };
     let by_name: BTreeMap<_, _> =
         items(old, "ports").map(|port| (text(port, "name"), number(port, "nodePort"))).collect();
@@ -205,11 +205,11 @@ fn give_ports(old: &Object, spec: &mut Object, pool: &mut ServicePool<'_>) -> Re
 
 /// Removes the fields that only the old type of a service has, unless the update changes them.
 pub(super) fn drop_old_type(old: &Value, service: &mut Value) {
-    let nothing = Object::new();
+    let nothing = JsonObject::new();
     let old = object_at(old, "spec").unwrap_or(&nothing);
     let Some(service) = service.as_object_mut() else { return };
     let spec = open(service, "spec");
-    let ends = |has: fn(&Object) -> bool, spec: &Object| has(old) && !has(spec);
+    let ends = |has: fn(&JsonObject) -> bool, spec: &JsonObject| has(old) && !has(spec);
     let mut stale = Vec::new();
     if ends(has_address, spec) {
         stale.extend(["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"]);

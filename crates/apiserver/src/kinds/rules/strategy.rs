@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::defaults::merge_string_data;
 use super::json::{
-    Object, at, child, copy, copy_at, fill, is_zero, items, items_mut, object_at, object_at_mut, open, same, text,
+    JsonObject, at, child, copy, copy_at, fill, is_zero, items, items_mut, object_at, object_at_mut, open, same, text,
 };
 use super::service;
 use crate::kinds::Resource;
@@ -194,7 +194,7 @@ fn settle(resource: &Resource, object: &mut Value) {
 }
 
 /// Adds the storage version to the stored versions of a CRD.
-fn record_stored_version(definition: &mut Object) {
+fn record_stored_version(definition: &mut JsonObject) {
     let spec = child(definition, "spec").cloned().unwrap_or_default();
     let stored = items(&spec, "versions").find(|version| version.get("storage") == Some(&Value::Bool(true)));
     let Some(name) = stored.map(|version| text(version, "name")) else { return };
@@ -207,7 +207,7 @@ fn record_stored_version(definition: &mut Object) {
 }
 
 /// Sets the selector of a new job to its own uid.
-fn select_own_pods(job: &mut Object) {
+fn select_own_pods(job: &mut JsonObject) {
     let meta = |key: &str| child(job, "metadata").and_then(|metadata| metadata.get(key)).cloned().unwrap_or(json!(""));
     let (name, uid) = (meta("name"), meta("uid"));
     let spec = open(job, "spec");
@@ -221,10 +221,10 @@ fn select_own_pods(job: &mut Object) {
 
 /// Returns the QoS class of a pod: `Guaranteed` if all requests for CPU and memory equal their limits, `BestEffort` if
 /// there are none.
-fn quality_of_service(pod: &Object) -> &'static str {
-    let nothing = Object::new();
+fn quality_of_service(pod: &JsonObject) -> &'static str {
+    let nothing = JsonObject::new();
     let spec = child(pod, "spec").unwrap_or(&nothing);
-    let amount = |container: &Object, list: &str, name: &str| {
+    let amount = |container: &JsonObject, list: &str, name: &str| {
         let amount = child(container, "resources").and_then(|resources| child(resources, list)?.get(name)).cloned();
         amount.filter(|amount| amount != "0")
     };

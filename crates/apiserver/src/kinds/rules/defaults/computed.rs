@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::kinds::quantity::rounded_up_to_milli;
 use crate::kinds::rules::json::{
-    Object, child, child_mut, fill, fill_zero, is_there, is_zero, items, items_mut, length, number, open, text,
+    JsonObject, child, child_mut, fill, fill_zero, is_there, is_zero, items, items_mut, length, number, open, text,
 };
 
 /// The default timeout of session affinity.
 const AFFINITY_SECONDS: i64 = 10800;
 
 /// Returns the function that sets the defaults of a type.
-pub(super) fn computed(type_name: &str) -> Option<fn(&mut Object)> {
+pub(super) fn computed(type_name: &str) -> Option<fn(&mut JsonObject)> {
     Some(match type_name {
         "core/v1.Pod" => pod,
         "core/v1.PodSpec" => pod_spec,
@@ -37,7 +37,7 @@ pub(super) fn computed(type_name: &str) -> Option<fn(&mut Object)> {
 }
 
 /// Rounds the quantities of a resource list up to a thousandth.
-pub(super) fn resource_list(list: &mut Object) {
+pub(super) fn resource_list(list: &mut JsonObject) {
     for amount in list.values_mut() {
         if let Some(rounded) = amount.as_str().and_then(rounded_up_to_milli) {
             *amount = Value::String(rounded);
@@ -47,7 +47,7 @@ pub(super) fn resource_list(list: &mut Object) {
 
 /// Sets the defaults of pods that do not apply to pod templates: missing requests equal the limits, and host ports the
 /// container ports.
-fn pod(pod: &mut Object) {
+fn pod(pod: &mut JsonObject) {
     let spec = open(pod, "spec");
     let on_host = spec.get("hostNetwork") == Some(&Value::Bool(true));
     for list in ["containers", "initContainers"] {
@@ -69,7 +69,7 @@ fn pod(pod: &mut Object) {
 }
 
 /// Keeps `serviceAccount`, a deprecated alias, equal to `serviceAccountName`, which has precedence.
-fn pod_spec(spec: &mut Object) {
+fn pod_spec(spec: &mut JsonObject) {
     let current = text(spec, "serviceAccountName");
     let account = if current.is_empty() { text(spec, "serviceAccount") } else { current }.to_owned();
     for key in ["serviceAccountName", "serviceAccount"] {
@@ -81,7 +81,7 @@ fn pod_spec(spec: &mut Object) {
 }
 
 /// Keeps `podIP` and `podIPs` equal; `podIP` has precedence.
-fn pod_status(status: &mut Object) {
+fn pod_status(status: &mut JsonObject) {
     let one = text(status, "podIP").to_owned();
     let first = items(status, "podIPs").next().map(|first| text(first, "ip").to_owned());
     match first {
@@ -91,7 +91,7 @@ fn pod_status(status: &mut Object) {
     }
 }
 
-fn container(container: &mut Object) {
+fn container(container: &mut JsonObject) {
     let policy = pull_policy(text(container, "image"));
     fill_zero(container, "imagePullPolicy", policy);
 }
@@ -107,13 +107,13 @@ fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-fn volume(volume: &mut Object) {
+fn volume(volume: &mut JsonObject) {
     if volume.iter().all(|(key, value)| key == "name" || value.is_null()) {
         volume.insert("emptyDir".into(), json!({}));
     }
 }
 
-fn service(service: &mut Object) {
+fn service(service: &mut JsonObject) {
     let spec = open(service, "spec");
     match text(spec, "sessionAffinity") {
         "None" => drop(spec.remove("sessionAffinityConfig")),
@@ -146,7 +146,7 @@ fn service(service: &mut Object) {
     }
 }
 
-fn service_port(port: &mut Object) {
+fn service_port(port: &mut JsonObject) {
     if is_zero(port.get("targetPort")) {
         let number = port.get("port").cloned().unwrap_or_else(|| json!(0));
         port.insert("targetPort".into(), number);
@@ -154,14 +154,14 @@ fn service_port(port: &mut Object) {
 }
 
 /// Adds the label by which a namespace can be selected by its name.
-fn namespace(namespace: &mut Object) {
+fn namespace(namespace: &mut JsonObject) {
     let name = child(namespace, "metadata").map(|metadata| text(metadata, "name").to_owned()).unwrap_or_default();
     if !name.is_empty() {
         open(open(namespace, "metadata"), "labels").insert("kubernetes.io/metadata.name".into(), name.into());
     }
 }
 
-fn node_status(status: &mut Object) {
+fn node_status(status: &mut JsonObject) {
     if !is_there(status, "allocatable")
         && let Some(capacity) = status.get("capacity").cloned()
     {
@@ -169,31 +169,31 @@ fn node_status(status: &mut Object) {
     }
 }
 
-fn network_policy(policy: &mut Object) {
+fn network_policy(policy: &mut JsonObject) {
     let spec = open(policy, "spec");
     let types = if length(spec, "egress") > 0 { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
     fill_zero(spec, "policyTypes", types);
 }
 
 /// Sets members of the rolling update, if it is the strategy.
-fn fill_rolling_update(strategy: &mut Object, members: [(&str, Value); 2]) {
+fn fill_rolling_update(strategy: &mut JsonObject, members: [(&str, Value); 2]) {
     if text(strategy, "type") == "RollingUpdate" {
         let update = open(strategy, "rollingUpdate");
         members.into_iter().for_each(|(member, value)| fill(update, member, value));
     }
 }
 
-fn deployment(deployment: &mut Object) {
+fn deployment(deployment: &mut JsonObject) {
     let strategy = open(open(deployment, "spec"), "strategy");
     fill_rolling_update(strategy, [("maxUnavailable", json!("25%")), ("maxSurge", json!("25%"))]);
 }
 
-fn daemon_set(set: &mut Object) {
+fn daemon_set(set: &mut JsonObject) {
     let strategy = open(open(set, "spec"), "updateStrategy");
     fill_rolling_update(strategy, [("maxUnavailable", json!(1)), ("maxSurge", json!(0))]);
 }
 
-fn stateful_set(set: &mut Object) {
+fn stateful_set(set: &mut JsonObject) {
     let spec = open(set, "spec");
     let strategy = open(spec, "updateStrategy");
     let is_chosen = !text(strategy, "type").is_empty();
@@ -206,7 +206,7 @@ fn stateful_set(set: &mut Object) {
     fill_zero(retention, "whenScaled", "Retain");
 }
 
-fn job(job: &mut Object) {
+fn job(job: &mut JsonObject) {
     let spec = open(job, "spec");
     if !is_there(spec, "parallelism") {
         fill(spec, "completions", 1);
@@ -225,7 +225,7 @@ fn job(job: &mut Object) {
     }
 }
 
-fn autoscaler(autoscaler: &mut Object) {
+fn autoscaler(autoscaler: &mut JsonObject) {
     let Some(behavior) = child_mut(open(autoscaler, "spec"), "behavior") else { return };
     let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
     let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
@@ -237,13 +237,13 @@ fn autoscaler(autoscaler: &mut Object) {
     }
 }
 
-fn subject(subject: &mut Object) {
+fn subject(subject: &mut JsonObject) {
     if matches!(text(subject, "kind"), "User" | "Group") {
         fill_zero(subject, "apiGroup", "rbac.authorization.k8s.io");
     }
 }
 
-fn custom_resource_definition(definition: &mut Object) {
+fn custom_resource_definition(definition: &mut JsonObject) {
     let spec = open(definition, "spec");
     if let Some(names) = child_mut(spec, "names") {
         let kind = text(names, "kind").to_owned();
@@ -261,7 +261,7 @@ fn custom_resource_definition(definition: &mut Object) {
 }
 
 /// Moves `stringData` of a secret to `data`. It replaces existing keys.
-pub(crate) fn merge_string_data(secret: &mut Object) {
+pub(crate) fn merge_string_data(secret: &mut JsonObject) {
     let Some(Value::Object(plain)) = secret.remove("stringData") else { return };
     if plain.is_empty() {
         return;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::kinds::rules::json::Object;
+use crate::kinds::rules::json::JsonObject;
 
 /// The members of a type that get a default, in JSON, for each type. The name of a type is its package after
 /// `k8s.io/api/`, and its name.
@@ -115,13 +115,13 @@ const FILES: &str = r#"{"defaultMode":420}"#;
 const RBD: &str = r#"{"pool":"rbd","user":"admin","keyring":"/etc/ceph/keyring"}"#;
 const BINDING: &str = r#"{"roleRef":{"apiGroup":"rbac.authorization.k8s.io"}}"#;
 
-static PARSED: LazyLock<HashMap<&'static str, Object>> = LazyLock::new(|| {
+static PARSED: LazyLock<HashMap<&'static str, JsonObject>> = LazyLock::new(|| {
     // A test finds a row that cannot be read.
     TABLE.iter().filter_map(|(name, json)| Some((*name, serde_json::from_str(json).ok()?))).collect()
 });
 
 /// Returns the defaults of a type.
-pub(super) fn constant(type_name: &str) -> Option<&'static Object> {
+pub(super) fn constant(type_name: &str) -> Option<&'static JsonObject> {
     PARSED.get(type_name)
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Cause;
 use super::path::{each, find};
-use crate::kinds::rules::json::{Object, at, items, length, object_at, same, text};
+use crate::kinds::rules::json::{JsonObject, at, items, length, object_at, same, text};
 
 /// The maximum size of a secret or config map, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -63,7 +63,7 @@ pub(super) fn check_sealed(old: &Value, new: &Value, keys: &[&str], causes: &mut
 
 pub(super) fn role(object: &Value, causes: &mut Vec<Cause>) {
     for (field, rule) in each(object, "rules[]") {
-        let nothing = Object::new();
+        let nothing = JsonObject::new();
         let rule = rule.and_then(Value::as_object).unwrap_or(&nothing);
         let missing = ["apiGroups", "resources"].into_iter().filter(|key| length(rule, key) == 0);
         if length(rule, "nonResourceURLs") == 0 {
@@ -110,7 +110,7 @@ pub(super) fn check_claim_update(old: &Value, new: &Value, causes: &mut Vec<Caus
 
 /// Checks a decision about a certificate signing request. Only the subresource `approval` makes one, and none is undone.
 pub(super) fn check_decision(subresource: &str, old: &Value, new: &Value) -> Vec<Cause> {
-    let decisions = |request| -> Vec<Object> {
+    let decisions = |request| -> Vec<JsonObject> {
         let conditions = object_at(request, "status").into_iter().flat_map(|status| items(status, "conditions"));
         conditions.filter(|one| matches!(text(one, "type"), "Approved" | "Denied")).cloned().collect()
     };

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::Cause;
 use super::path::{each, find};
 use super::pod::check_port;
-use crate::kinds::rules::json::{Object, items, length, number, object_at, text};
+use crate::kinds::rules::json::{JsonObject, items, length, number, object_at, text};
 
-fn is_headless(spec: &Object) -> bool {
+fn is_headless(spec: &JsonObject) -> bool {
     text(spec, "clusterIP") == "None"
 }
 
 pub(super) fn service(service: &Value, causes: &mut Vec<Cause>) {
-    let nothing = Object::new();
+    let nothing = JsonObject::new();
     let spec = object_at(service, "spec").unwrap_or(&nothing);
     let kind = text(spec, "type");
     if length(spec, "ports") == 0 && !is_headless(spec) && kind != "ExternalName" {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Cause;
 use super::path::{each, find};
-use crate::kinds::rules::json::{Object, is_zero, items, items_mut, length, object_at, same, text};
+use crate::kinds::rules::json::{JsonObject, is_zero, items, items_mut, length, object_at, same, text};
 
 /// Returns where objects of a kind have the spec of a pod.
 pub(super) fn path_of_spec(id: &str) -> Option<&'static str> {
@@ -87,7 +87,7 @@ pub(super) fn check_update(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
             return causes.push(Cause::forbidden(format!("spec.{list}"), "containers may not be added or removed"));
         }
     }
-    let tolerations = |spec: &Object| -> Vec<Object> {
+    let tolerations = |spec: &JsonObject| -> Vec<JsonObject> {
         let all = items(spec, "tolerations").cloned();
         all.map(|mut one| one.remove("tolerationSeconds").map_or(one.clone(), |_| one)).collect()
     };
@@ -116,10 +116,10 @@ pub(super) fn check_update(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
 
 /// Checks that no ephemeral container is removed or changed.
 pub(super) fn check_ephemeral_containers(old: &Value, new: &Value) -> Vec<Cause> {
-    let nothing = Object::new();
+    let nothing = JsonObject::new();
     let of = |pod| items(object_at(pod, "spec").unwrap_or(&nothing), "ephemeralContainers").collect::<Vec<_>>();
     let (before, after) = (of(old), of(new));
-    let is_gone = |container: &&&Object| !after.contains(container);
+    let is_gone = |container: &&&JsonObject| !after.contains(container);
     let gone = before.iter().filter(is_gone).map(|container| text(container, "name"));
     let detail = |name| format!("existing ephemeral containers {name:?} may not be removed or changed");
     gone.map(|name| Cause::forbidden("spec.ephemeralContainers", &detail(name))).collect()

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Cause;
 use super::path::find;
-use crate::kinds::rules::json::{Object, at, child, is_zero, items, length, number, object_at, text};
+use crate::kinds::rules::json::{JsonObject, at, child, is_zero, items, length, number, object_at, text};
 
 /// Checks the selector of a set or job, and its template.
 pub(super) fn check(id: &str, object: &Value, causes: &mut Vec<Cause>) {
@@ -51,12 +51,12 @@ pub(super) fn check(id: &str, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-fn is_empty(selector: &Object) -> bool {
+fn is_empty(selector: &JsonObject) -> bool {
     length(selector, "matchLabels") + length(selector, "matchExpressions") == 0
 }
 
 /// Returns whether a selector matches these labels. An invalid requirement matches everything.
-fn matches(selector: &Object, labels: Option<&Object>) -> bool {
+fn matches(selector: &JsonObject, labels: Option<&JsonObject>) -> bool {
     let value = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
     let mut by_labels = child(selector, "matchLabels").into_iter().flatten();
     by_labels.all(|(key, wanted)| value(key) == wanted.as_str())
