@@ -177,7 +177,7 @@ impl ValidationRun<'_> {
         // A format counts as a type: a list passes as a string with a format.
         let is_text_or_list = matches!(found, NodeKind::String | NodeKind::Array);
         let has_format = !self.format(node).is_empty() && !contains(&NodeKind::Number) && !contains(&NodeKind::Integer);
-        if !fits && !(is_text_or_list && has_format) {
+        if !(fits || is_text_or_list && has_format) {
             self.wrong_type(path, wanted, found.name());
         }
     }
