@@ -41,13 +41,13 @@ pub struct Faults(Arc<Plan>);
 #[derive(Debug)]
 struct Plan {
     chance: Chance,
-    rules: Mutex<Rules>,
-    record: Mutex<Record>,
+    rules: Mutex<FaultRules>,
+    record: Mutex<FaultRecord>,
 }
 
 /// The record of firings.
 #[derive(Debug, Default)]
-struct Record {
+struct FaultRecord {
     /// The count of each kind. The number of kinds is fixed, so this stays small.
     counts: BTreeMap<&'static str, usize>,
     /// The last firings, at most [`RECORDED`] of them.
@@ -55,7 +55,7 @@ struct Record {
 }
 
 #[derive(Debug, Default)]
-struct Rules {
+struct FaultRules {
     last_id: u64,
     rules: Vec<(FaultId, rule::Rule)>,
 }
@@ -107,22 +107,6 @@ impl Faults {
     }
 
     /// Adds a fault after the existing ones.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// let id = server.faults().add(Fault::status(500).times(1));
-    /// assert!(pods.list(&Default::default()).await.is_err());
-    /// assert!(pods.list(&Default::default()).await.is_ok());
-    /// assert_eq!(server.faults().fired()[0].fault, id);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn add(&self, fault: Fault) -> FaultId {
         let mut rules = self.0.rules.lock();
         rules.last_id += 1;
@@ -132,82 +116,22 @@ impl Faults {
     }
 
     /// Removes one fault. Answers in progress keep it.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// let id = server.faults().add(Fault::status(500));
-    /// server.faults().remove(id);
-    /// assert!(pods.list(&Default::default()).await.is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn remove(&self, id: FaultId) {
         self.0.rules.lock().rules.retain(|(known, _)| *known != id);
     }
 
     /// Removes all faults. Answers in progress keep them.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(500));
-    /// server.faults().add(Fault::reset());
-    /// server.faults().clear();
-    /// assert!(pods.list(&Default::default()).await.is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn clear(&self) {
         self.0.rules.lock().rules.clear();
     }
 
     /// Returns the last 10,000 firings, in order. [`counts`](Self::counts) includes older ones, too.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault, Verb};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(500));
-    /// assert!(pods.list(&Default::default()).await.is_err());
-    /// let firing = &server.faults().fired()[0];
-    /// assert_eq!((firing.kind, firing.verb, firing.resource.as_str(), firing.request), ("status", Verb::List, "pods", 1));
-    /// # Ok(())
-    /// # }
-    /// ```
     #[must_use]
     pub fn fired(&self) -> Vec<Firing> {
         self.0.record.lock().last.iter().cloned().collect()
     }
 
     /// Returns how often each kind of fault has taken effect.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::{ApiServer, History};
-    ///
-    /// let server = ApiServer::new();
-    /// server.compact();
-    /// server.restart(History::Kept);
-    /// server.restart(History::Kept);
-    /// assert_eq!(server.faults().counts().into_iter().collect::<Vec<_>>(), [("compact", 1), ("restart", 2)]);
-    /// assert_eq!(server.faults().count("restart"), 2);
-    /// server.faults().forget();
-    /// assert!(server.faults().counts().is_empty());
-    /// ```
     #[must_use]
     pub fn counts(&self) -> BTreeMap<&'static str, usize> {
         self.0.record.lock().counts.clone()
@@ -221,7 +145,7 @@ impl Faults {
 
     /// Clears the record of firings.
     pub fn forget(&self) {
-        *self.0.record.lock() = Record::default();
+        *self.0.record.lock() = FaultRecord::default();
     }
 
     /// Returns the faults that apply to a request.

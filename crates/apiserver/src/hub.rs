@@ -28,7 +28,7 @@ use clock::Clock;
 use compiled::CompiledResources;
 use endpoint::Endpoint;
 use journal::Journal;
-use pace::Pace;
+use pace::PauseRate;
 use tokens::IssuedTokens;
 
 /// How much of an object a write may decide.
@@ -49,7 +49,7 @@ pub(crate) struct Hub {
     pub(crate) clock: Clock,
     pub(crate) faults: Faults,
     pub(crate) journal: Journal,
-    pub(crate) settings: Settings,
+    pub(crate) settings: HubSettings,
     /// Locked from the allocation of a service's addresses and ports until the service is stored. No admission runs
     /// while it is locked.
     pub(crate) giving: Mutex<()>,
@@ -68,7 +68,13 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    pub(crate) fn new(storage: Storage, chance: Chance, clock: Clock, faults: Faults, settings: Settings) -> Arc<Self> {
+    pub(crate) fn new(
+        storage: Storage,
+        chance: Chance,
+        clock: Clock,
+        faults: Faults,
+        settings: HubSettings,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             storage,
             chance,
@@ -143,7 +149,7 @@ impl Hub {
 
 /// The settings from the builder.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
+pub(crate) struct HubSettings {
     /// The minor version of Kubernetes that the server reports.
     pub(crate) minor_version: u32,
     pub(crate) bookmark_interval: Duration,
@@ -158,7 +164,7 @@ pub(crate) struct Settings {
     /// Whether watches with initial events may be compressed, as since Kubernetes 1.37.
     pub(crate) compressed_watches: bool,
     /// The pace of lists and initial events; `None` for no pauses.
-    pub(crate) initial_pace: Option<Pace>,
+    pub(crate) initial_pace: Option<PauseRate>,
     /// Whether garbage collection is enabled.
     pub(crate) garbage_collection: bool,
     /// How often the server renews its own Lease; `None` for never.

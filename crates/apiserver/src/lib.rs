@@ -1,6 +1,6 @@
 //! A Kubernetes-compatible API server in memory: in process or over HTTP, with no cluster.
 //!
-//! An [`ApiServer`] stores objects of all built-in kinds and of custom ones, and answers list, watch and writes the way
+//! An [`ApiServer`] stores objects of the usual built-in kinds and of custom ones, and answers list, watch and writes the way
 //! kube-apiserver does. It is made for tests, simulations and demonstrations:
 //!
 //! - in process it needs no port and no task, and works on a paused tokio clock;
@@ -30,8 +30,8 @@
 
 //! # What is missing against kube-apiserver
 //!
-//! - Every kind that is not in [`ApiServer::resources`]. Requests for the API of an `APIService` are not forwarded.
-//! - `ValidatingAdmissionPolicy`, flow control and claims of devices are stored and have no effect.
+//! - Every kind that is not in [`ApiServer::resources`], such as the claims of devices and flow control. Requests for the API of an `APIService` are not forwarded.
+//! - `ValidatingAdmissionPolicy` is stored and has no effect.
 //! - The validation of built-in kinds is a short list: what is immutable, what is required, and the commonest mistakes.
 //! - Warnings about objects that are accepted, but for unknown and doubled fields.
 //! - Admission plugins and policies; users, roles and quotas are stored and never asked.
@@ -40,7 +40,7 @@
 //!   have no `authorizer`. Conversion webhooks are called when an object is written, and not when it is read.
 //! - `pods/log`, `pods/exec`, `pods/attach`, `pods/portforward`, `pods/resize`, and every `proxy`.
 //! - Rules in CEL: no cost is estimated when a definition is made, it is only limited when a rule runs; no `semver`, no `authorizer`.
-//! - CBOR, prose in OpenAPI v3, paths in OpenAPI v2, discovery in protobuf.
+//! - Answers in protobuf or CBOR, OpenAPI v2, prose in OpenAPI v3, watches over WebSockets.
 //! - Objects whose JSON is nested deeper than 100 levels.
 //! - Services have IPv4 addresses alone.
 

@@ -157,7 +157,7 @@ impl Status {
     #[must_use]
     pub fn to_json(&self) -> Bytes {
         let failed = self.code >= 400;
-        let wire = Wire {
+        let wire = StatusBody {
             kind: "Status",
             api_version: "v1",
             metadata: WireMetadata { continue_token: self.continue_token.as_deref() },
@@ -175,7 +175,7 @@ impl Status {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire<'a> {
+struct StatusBody<'a> {
     kind: &'a str,
     api_version: &'a str,
     metadata: WireMetadata<'a>,

@@ -3,5 +3,6 @@
 pub(crate) mod state;
 pub(crate) mod collection;
 pub(crate) mod event;
+pub(crate) mod key;
 pub(crate) mod object;
 pub(crate) mod owners;

@@ -7,7 +7,6 @@ pub(crate) mod render;
 pub(crate) mod call;
 pub(crate) mod general;
 pub(crate) mod dispatch;
-pub(crate) mod websocket;
 pub(crate) mod service;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::chance::Chance;
 use crate::host::server::ApiServer;
 use crate::message::verb::Verb;
-use model::{Count, Deployment, Model, Phase, Pod};
+use model::{Deployment, Model, Pod, PodCount, PodPhase};
 
 /// A seeded generator of cluster activity that writes directly to a server.
 ///
@@ -70,16 +70,6 @@ impl Workload {
     }
 
     /// Sets the number of nodes.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::{ApiServer, Workload};
-    ///
-    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).nodes(2));
-    /// for _ in 0..100 {
-    ///     workload.step(&server);
-    /// }
-    /// assert_eq!(server.list("nodes").unwrap().1.len(), 2);
-    /// ```
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes.max(1);
@@ -94,16 +84,6 @@ impl Workload {
     }
 
     /// Sets the namespaces. Missing namespaces are created.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::{ApiServer, Workload};
-    ///
-    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).namespaces(["web"]));
-    /// for _ in 0..100 {
-    ///     workload.step(&server);
-    /// }
-    /// assert!(server.list("pods").unwrap().1.iter().all(|pod| pod["metadata"]["namespace"] == "web"));
-    /// ```
     #[must_use]
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
@@ -114,16 +94,6 @@ impl Workload {
     }
 
     /// Sets the minimum size of each pod in bytes; about 2 KB unless set.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::{ApiServer, Workload};
-    ///
-    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).pod_bytes(9_000));
-    /// for _ in 0..100 {
-    ///     workload.step(&server);
-    /// }
-    /// assert!(server.list("pods").unwrap().1.iter().all(|pod| pod.to_string().len() >= 9_000));
-    /// ```
     #[must_use]
     pub fn pod_bytes(mut self, bytes: usize) -> Self {
         self.pod_bytes = bytes;
@@ -132,17 +102,6 @@ impl Workload {
 
     /// Creates a replica set between each deployment and its pods, and updates the replica counts in statuses, as the
     /// controllers of a cluster do. `kubectl rollout status` then completes. Off unless set.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::{ApiServer, Workload};
-    ///
-    /// let (server, mut workload) = (ApiServer::new(), Workload::new(7).replica_sets(true));
-    /// for _ in 0..500 {
-    ///     workload.step(&server);
-    /// }
-    /// let pods = server.list("pods").unwrap().1;
-    /// assert!(pods.iter().all(|pod| pod["metadata"]["ownerReferences"][0]["kind"] == "ReplicaSet"));
-    /// ```
     #[must_use]
     pub fn replica_sets(mut self, on: bool) -> Self {
         self.replica_sets = on;
@@ -193,21 +152,6 @@ impl Workload {
     }
 
     /// Makes `rate` steps a second until it is cancelled. Late steps are caught up.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Workload};
-    /// # use std::time::Duration;
-    /// # use tokio_util::sync::CancellationToken;
-    /// let server = ApiServer::new();
-    /// let before = server.revision();
-    /// let life = Workload::new(7).run(server.clone(), 10.0, CancellationToken::new());
-    /// tokio::time::timeout(Duration::from_secs(60), life).await.unwrap_err();
-    /// assert!((500..=600).contains(&(server.revision() - before)));
-    /// # Ok(())
-    /// # }
-    /// ```
     ///
     /// # Cancel safety
     ///
@@ -333,10 +277,10 @@ impl Workload {
     }
 
     /// Writes the pod count of a deployment or replica set.
-    fn count(&mut self, server: &ApiServer, count: Count) -> Option<Step> {
+    fn count(&mut self, server: &ApiServer, count: PodCount) -> Option<Step> {
         let (id, namespace, app, roll) = match count {
-            Count::Deployment(id) => return self.count_deployment(server, id),
-            Count::Set { deployment, namespace, app, roll } => (deployment, namespace, app, roll),
+            PodCount::Deployment(id) => return self.count_deployment(server, id),
+            PodCount::Set { deployment, namespace, app, roll } => (deployment, namespace, app, roll),
         };
         let name = objects::set_name(&app, roll);
         let (pods, ready) = self.model.count(id, Some(roll));
@@ -354,8 +298,8 @@ impl Workload {
             let deleted = server.delete("replicasets", Some(&namespace), &name);
             return deleted.ok().map(|_| step(Verb::Delete, "replicasets", Some(&namespace), &name));
         };
-        self.model.unsettled.retain(|count| *count != Count::Deployment(id));
-        self.model.unsettled.push(Count::Deployment(id));
+        self.model.unsettled.retain(|count| *count != PodCount::Deployment(id));
+        self.model.unsettled.push(PodCount::Deployment(id));
         let counted = server.patch_with("replicasets", Some(&namespace), &name, |found| {
             json!({"spec": {"replicas": wanted}, "status": {"replicas": pods, "readyReplicas": ready,
                 "availableReplicas": ready, "observedGeneration": found["metadata"]["generation"]}})
@@ -391,7 +335,7 @@ impl Workload {
             deployment: deployment.id,
             app: deployment.name.clone(),
             roll: deployment.roll,
-            phase: Phase::Pending,
+            phase: PodPhase::Pending,
             node: None,
             restarts: 0,
         };
@@ -417,29 +361,29 @@ impl Workload {
     fn advance(&mut self, server: &ApiServer, id: u64) -> Option<Step> {
         let mut pod = self.model.pods.get(&id)?.clone();
         let surplus = self.model.is_surplus(&pod);
-        if pod.phase == Phase::Stopping || surplus && pod.node.is_none() {
+        if pod.phase == PodPhase::Stopping || surplus && pod.node.is_none() {
             self.forget(id);
             let deleted = server.delete("pods", Some(&pod.namespace), &pod.name);
             return deleted.ok().map(|_| step(Verb::Delete, "pods", Some(&pod.namespace), &pod.name));
         }
         if surplus {
             self.model.count_out(&pod);
-            pod.phase = Phase::Stopping;
+            pod.phase = PodPhase::Stopping;
             self.model.moving.push(id);
             let stopped = server.stop_pod(&pod.namespace, &pod.name);
             let made = step(Verb::Delete, "pods", Some(&pod.namespace), &pod.name);
             self.model.pods.insert(id, pod);
             return stopped.map(|()| made);
         }
-        if pod.phase == Phase::Pending {
-            pod.phase = Phase::Scheduled;
+        if pod.phase == PodPhase::Pending {
+            pod.phase = PodPhase::Scheduled;
             pod.node = Some(format!("node-{}", self.pick(self.nodes)));
             self.model.moving.push(id);
-        } else if pod.phase == Phase::Running {
+        } else if pod.phase == PodPhase::Running {
             // The pod was surplus when it started to move, and no longer is.
             pod.restarts += 1;
         } else {
-            pod.phase = Phase::Running;
+            pod.phase = PodPhase::Running;
         }
         self.update_pod(server, id, pod)
     }
@@ -448,7 +392,7 @@ impl Workload {
     fn restart_pod(&mut self, server: &ApiServer) -> Option<Step> {
         let Some(id) = self.model.pod_near(self.chance.within(0..u64::MAX)) else { return self.heartbeat(server) };
         let mut pod = self.model.pods.get(&id)?.clone();
-        if pod.phase != Phase::Running {
+        if pod.phase != PodPhase::Running {
             return self.heartbeat(server);
         }
         pod.restarts += 1;

@@ -9,7 +9,7 @@ use super::compare::compare;
 use super::conflict::Conflicts;
 use super::extract::fields;
 use super::last_applied;
-use super::manager::{Entry, Identity, Managed, Operation, list_of, set_list};
+use super::manager::{ManagedEntries, ManagerEntry, ManagerIdentity, Operation, list_of, set_list};
 use super::merge::merge;
 use super::order;
 use super::prune::{prune, take_last};
@@ -67,7 +67,7 @@ pub fn apply<'s, S: FieldSchema<'s>>(
     patch: &Value,
     force: Force,
 ) -> Result<Value, ApplyError> {
-    let managed = Managed::decode(list_of(live))
+    let managed = ManagedEntries::decode(list_of(live))
         .map_err(|bad| ApplyError::Internal(format!("failed to decode managed fields: {bad}")))?;
     check_request(request, patch)?;
     let managed = first_apply(request, empty, live, managed)?;
@@ -85,9 +85,9 @@ fn applied_by_kubectl<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     live: &Value,
     patch: &Value,
-    managed: Managed,
+    managed: ManagedEntries,
     force: Force,
-) -> Result<(Value, Managed), ApplyError> {
+) -> Result<(Value, ManagedEntries), ApplyError> {
     let outcome = match applied(request, live, patch, managed.clone(), force) {
         Err(ApplyError::Conflict(conflicts)) => {
             let allowed = last_applied::fields_of(request.schema, request.api_version, live);
@@ -122,8 +122,8 @@ fn first_apply<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     empty: &Value,
     live: &Value,
-    managed: Managed,
-) -> Result<Managed, ApplyError> {
+    managed: ManagedEntries,
+) -> Result<ManagedEntries, ApplyError> {
     if !managed.entries.is_empty() {
         return Ok(managed);
     }
@@ -135,9 +135,9 @@ fn applied<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     live: &Value,
     patch: &Value,
-    managed: Managed,
+    managed: ManagedEntries,
     force: Force,
-) -> Result<(Value, Managed), ApplyError> {
+) -> Result<(Value, ManagedEntries), ApplyError> {
     for (object, which, duplicates) in [(patch, "patch", Duplicates::Refused), (live, "live", Duplicates::Allowed)] {
         check(request.schema, object, duplicates).map_err(|misfits| {
             let name = Write::<S>::name_of(object);
@@ -152,9 +152,9 @@ fn applied<'s, S: FieldSchema<'s>>(
     let own = request.entry(request.manager, Operation::Apply);
     let identity = own.identity();
     let last = take_last(&mut managed, &identity);
-    let time = managed.entries.get(&identity).and_then(|known| known.time);
+    let time = managed.entries.get(&identity).map(|known| known.time.clone()).unwrap_or_default();
     let wanted = request.filter.apply(fields(schema, patch));
-    managed.entries.insert(identity.clone(), Entry { time, fields: wanted, ..own });
+    managed.entries.insert(identity.clone(), ManagerEntry { time, fields: wanted, ..own });
     let object = prune(schema, merge(schema, live, patch), request.api_version, &managed, last)
         .map_err(|reason| ApplyError::Internal(format!("failed to prune fields: {reason}")))?;
     check(schema, &object, Duplicates::Allowed)
@@ -163,7 +163,9 @@ fn applied<'s, S: FieldSchema<'s>>(
     let changed = !order::equal(live, &object);
     if let Some(own) = managed.entries.get_mut(&identity) {
         own.fields = owned(std::mem::take(&mut own.fields));
-        own.time = if changed { request.moment() } else { own.time };
+        if changed {
+            request.now.clone_into(&mut own.time);
+        }
     }
     managed.entries.retain(|_, entry| !entry.fields.is_empty());
     Ok((if changed { object } else { live.clone() }, managed))
@@ -174,8 +176,8 @@ fn take_from_others<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     live: &Value,
     object: &Value,
-    managed: &mut Managed,
-    own: &Identity,
+    managed: &mut ManagedEntries,
+    own: &ManagerIdentity,
     force: Force,
 ) -> Result<(), ApplyError> {
     let comparison = compare(request.schema, live, object).filtered(request.filter);

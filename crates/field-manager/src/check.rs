@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::golang;
+use super::atom::type_name;
 use super::item;
 use super::path::PathElement;
 use super::schema::{FieldSchema, Scalar, Shape};
@@ -51,12 +51,12 @@ const MOST_MISFITS: usize = 100;
 
 struct Check<'v> {
     duplicates: Duplicates,
-    path: Vec<PatternStep<'v>>,
+    path: Vec<CheckStep<'v>>,
     misfits: Vec<Misfit>,
 }
 
 /// A step of a path. It is only formatted for a mismatch.
-enum PatternStep<'v> {
+enum CheckStep<'v> {
     Field(&'v str),
     Item(PathElement),
 }
@@ -68,12 +68,12 @@ impl<'v> Check<'v> {
             (Shape::Scalar(scalar), value) => self.scalar(scalar, value),
             (Shape::Map | Shape::AtomicMap, Value::Object(members)) => self.map(schema, members),
             (Shape::Map | Shape::AtomicMap, other) => {
-                self.misfit(format!("expected map, got {}", golang::json(other)));
+                self.misfit(format!("expected map, got {}", other));
             }
             (Shape::AtomicList, Value::Array(items)) => self.indexed_list(schema, items),
             (Shape::SetList | Shape::MapList, Value::Array(items)) => self.list(schema, items),
             (Shape::AtomicList | Shape::SetList | Shape::MapList, other) => {
-                self.misfit(format!("expected list, got {}", golang::json(other)));
+                self.misfit(format!("expected list, got {}", other));
             }
         }
     }
@@ -84,19 +84,19 @@ impl<'v> Check<'v> {
             | (Scalar::Any | Scalar::Text, Value::String(_))
             | (Scalar::Any | Scalar::Boolean, Value::Bool(_)) => {}
             (Scalar::Number, other) => {
-                self.misfit(format!("expected numeric (int or float), got {}", golang::type_name(other)));
+                self.misfit(format!("expected numeric (int or float), got {}", type_name(other)));
             }
             (Scalar::Text, other) => {
-                self.misfit(format!("expected string, got {}", golang::json(other)));
+                self.misfit(format!("expected string, got {}", other));
             }
-            (Scalar::Boolean, other) => self.misfit(format!("expected boolean, got {}", golang::json(other))),
-            (Scalar::Any, other) => self.misfit(format!("expected any scalar, got {}", golang::json(other))),
+            (Scalar::Boolean, other) => self.misfit(format!("expected boolean, got {}", other)),
+            (Scalar::Any, other) => self.misfit(format!("expected any scalar, got {}", other)),
         }
     }
 
     fn map<'s, S: FieldSchema<'s>>(&mut self, schema: S, members: &'v Map<String, Value>) {
         for (name, value) in members {
-            self.path.push(PatternStep::Field(name));
+            self.path.push(CheckStep::Field(name));
             match schema.member(name) {
                 Some(member) => self.place(member.schema(), value),
                 None => self.misfit("field not declared in schema".into()),
@@ -107,7 +107,7 @@ impl<'v> Check<'v> {
 
     fn indexed_list<'s, S: FieldSchema<'s>>(&mut self, schema: S, items: &'v [Value]) {
         for (index, value) in (0..).zip(items) {
-            self.path.push(PatternStep::Item(PathElement::Index(index)));
+            self.path.push(CheckStep::Item(PathElement::Index(index)));
             self.place(schema.items(), value);
             self.path.pop();
         }
@@ -123,7 +123,7 @@ impl<'v> Check<'v> {
             if self.duplicates == Duplicates::Refused && !seen.insert(element.clone()) {
                 self.misfit(format!("duplicate entries for key {element}"));
             }
-            self.path.push(PatternStep::Item(element));
+            self.path.push(CheckStep::Item(element));
             self.place(schema.items(), value);
             self.path.pop();
         }
@@ -133,9 +133,9 @@ impl<'v> Check<'v> {
         if self.misfits.len() >= MOST_MISFITS {
             return;
         }
-        let step = |step: &PatternStep<'_>| match step {
-            PatternStep::Field(name) => format!(".{name}"),
-            PatternStep::Item(element) => element.to_string(),
+        let step = |step: &CheckStep<'_>| match step {
+            CheckStep::Field(name) => format!(".{name}"),
+            CheckStep::Item(element) => element.to_string(),
         };
         self.misfits.push(Misfit { path: self.path.iter().map(step).collect(), reason });
     }

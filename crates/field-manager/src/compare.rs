@@ -8,11 +8,11 @@ use super::item;
 use super::order;
 use super::path::PathElement;
 use super::schema::FieldSchema;
-use super::set::{Branch, FieldSet, Node};
+use super::set::{Branch, FieldSet, SetNode};
 
 /// The differences between two values. No field is in more than one of the sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Comparison {
+pub(super) struct FieldComparison {
     /// Fields that are only on the right.
     pub(super) added: FieldSet,
     /// Fields with different values on both sides.
@@ -21,7 +21,7 @@ pub(super) struct Comparison {
     pub(super) removed: FieldSet,
 }
 
-impl Comparison {
+impl FieldComparison {
     /// Returns the differences in fields that the request can change.
     pub(super) fn filtered(self, filter: &FieldFilter) -> Self {
         Self {
@@ -38,20 +38,20 @@ impl Comparison {
 }
 
 /// Compares two objects that fit their type.
-pub(super) fn compare<'s, S: FieldSchema<'s>>(schema: S, left: &Value, right: &Value) -> Comparison {
+pub(super) fn compare<'s, S: FieldSchema<'s>>(schema: S, left: &Value, right: &Value) -> FieldComparison {
     let change = place(schema, Some(left), Some(right));
-    Comparison { added: change.added.below, modified: change.modified.below, removed: change.removed.below }
+    FieldComparison { added: change.added.below, modified: change.modified.below, removed: change.removed.below }
 }
 
 /// The differences at a place and below it.
 #[derive(Default)]
-struct Change {
+struct SetChange {
     added: Branch,
     modified: Branch,
     removed: Branch,
 }
 
-impl Change {
+impl SetChange {
     fn union(self, other: Self) -> Self {
         Self {
             added: self.added.union(other.added),
@@ -61,10 +61,10 @@ impl Change {
     }
 }
 
-fn place<'s, S: FieldSchema<'s>>(schema: S, left: Option<&Value>, right: Option<&Value>) -> Change {
+fn place<'s, S: FieldSchema<'s>>(schema: S, left: Option<&Value>, right: Option<&Value>) -> SetChange {
     let (old, new) = (left.map(|left| atom(schema, left)), right.map(|right| atom(schema, right)));
     match (old, new) {
-        (None, None) => Change::default(),
+        (None, None) => SetChange::default(),
         (Some(atom), None) | (None, Some(atom)) => handle(atom, schema, left, right),
         (Some(old), Some(new)) if old == new => handle(new, schema, left, right),
         // A value of any type got another type: everything below is removed and added.
@@ -72,7 +72,7 @@ fn place<'s, S: FieldSchema<'s>>(schema: S, left: Option<&Value>, right: Option<
     }
 }
 
-fn handle<'s, S: FieldSchema<'s>>(atom: Atom, schema: S, left: Option<&Value>, right: Option<&Value>) -> Change {
+fn handle<'s, S: FieldSchema<'s>>(atom: Atom, schema: S, left: Option<&Value>, right: Option<&Value>) -> SetChange {
     match atom {
         Atom::Scalar(_) | Atom::AtomicList | Atom::AtomicMap => leaf(left, right),
         Atom::OpenList => match (items(left), items(right)) {
@@ -86,16 +86,16 @@ fn handle<'s, S: FieldSchema<'s>>(atom: Atom, schema: S, left: Option<&Value>, r
     }
 }
 
-fn leaf(left: Option<&Value>, right: Option<&Value>) -> Change {
+fn leaf(left: Option<&Value>, right: Option<&Value>) -> SetChange {
     let modified = match (left, right) {
         (Some(left), Some(right)) if !order::equal(left, right) => Branch::leaf(),
         _ => Branch::default(),
     };
-    one_sided(Change { modified, ..Change::default() }, left, right)
+    one_sided(SetChange { modified, ..SetChange::default() }, left, right)
 }
 
 /// Adds a value that exists on one side only to the added or removed fields.
-fn one_sided(mut change: Change, left: Option<&Value>, right: Option<&Value>) -> Change {
+fn one_sided(mut change: SetChange, left: Option<&Value>, right: Option<&Value>) -> SetChange {
     change.added.member |= left.is_none();
     change.removed.member |= right.is_none();
     change
@@ -104,13 +104,13 @@ fn one_sided(mut change: Change, left: Option<&Value>, right: Option<&Value>) ->
 /// The differences below a place, collected step by step.
 #[derive(Default)]
 struct Gathered {
-    added: Vec<Node>,
-    modified: Vec<Node>,
-    removed: Vec<Node>,
+    added: Vec<SetNode>,
+    modified: Vec<SetNode>,
+    removed: Vec<SetNode>,
 }
 
 impl Gathered {
-    fn push(&mut self, element: impl Fn() -> PathElement, change: Change) {
+    fn push(&mut self, element: impl Fn() -> PathElement, change: SetChange) {
         let sides = [
             (&mut self.added, change.added),
             (&mut self.modified, change.modified),
@@ -118,14 +118,14 @@ impl Gathered {
         ];
         for (nodes, branch) in sides {
             if !branch.is_empty() {
-                nodes.push(Node { element: element(), branch });
+                nodes.push(SetNode { element: element(), branch });
             }
         }
     }
 
-    fn finish(self) -> Change {
+    fn finish(self) -> SetChange {
         let branch = |nodes| Branch { member: false, below: FieldSet::from_nodes(nodes) };
-        Change { added: branch(self.added), modified: branch(self.modified), removed: branch(self.removed) }
+        SetChange { added: branch(self.added), modified: branch(self.modified), removed: branch(self.removed) }
     }
 }
 
@@ -133,7 +133,7 @@ fn map<'s, S: FieldSchema<'s>>(
     schema: S,
     left: Option<&Map<String, Value>>,
     right: Option<&Map<String, Value>>,
-) -> Change {
+) -> SetChange {
     let mut gathered = Gathered::default();
     for (name, left, right) in zip(left, right) {
         let Some(member) = atom::member(schema, name) else { continue };
@@ -161,9 +161,9 @@ pub(super) fn zip<'v>(
     })
 }
 
-fn list<'s, S: FieldSchema<'s>>(schema: S, left: &[Value], right: &[Value]) -> Change {
+fn list<'s, S: FieldSchema<'s>>(schema: S, left: &[Value], right: &[Value]) -> SetChange {
     if left.len() == right.len() && left.iter().zip(right).all(|(left, right)| order::equal(left, right)) {
-        return Change::default();
+        return SetChange::default();
     }
     let mut gathered = Gathered::default();
     let (old, new) = (sorted(schema, left), sorted(schema, right));
@@ -199,14 +199,14 @@ fn same_items<'s, 'v, S: FieldSchema<'s>>(
     schema: S,
     left: &[(PathElement, &'v Value)],
     right: &[(PathElement, &'v Value)],
-) -> Change {
+) -> SetChange {
     let one = |items: &[(PathElement, &'v Value)]| items.first().map(|(_, value)| *value);
     match (left, right) {
         ([] | [_], [] | [_]) => place(schema.items(), one(left), one(right)),
         ([_, _, ..], [_, _, ..]) => {
             let same = left.len() == right.len()
                 && left.iter().zip(right).all(|((_, left), (_, right))| order::equal(left, right));
-            Change { modified: Branch { member: !same, below: FieldSet::default() }, ..Change::default() }
+            SetChange { modified: Branch { member: !same, below: FieldSet::default() }, ..SetChange::default() }
         }
         ([_, _, ..], _) => {
             let mut change = place(schema.items(), None, one(right));

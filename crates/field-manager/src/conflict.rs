@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::manager::{Entry, Identity};
+use super::manager::{ManagerEntry, ManagerIdentity};
 use super::set::FieldSet;
 
 /// The conflicting fields, by manager.
 #[derive(Debug, Clone, Default)]
 pub struct Conflicts {
-    managers: Vec<(Identity, Entry)>,
+    managers: Vec<(ManagerIdentity, ManagerEntry)>,
 }
 
 /// One conflicting field.
@@ -22,9 +22,9 @@ pub struct ConflictCause {
 
 impl Conflicts {
     /// Adds the fields of a manager. An empty set is not a conflict.
-    pub(super) fn add(&mut self, identity: &Identity, owner: &Entry, fields: FieldSet) {
+    pub(super) fn add(&mut self, identity: &ManagerIdentity, owner: &ManagerEntry, fields: FieldSet) {
         if !fields.is_empty() {
-            self.managers.push((identity.clone(), Entry { fields, ..owner_without_fields(owner) }));
+            self.managers.push((identity.clone(), ManagerEntry { fields, ..owner_without_fields(owner) }));
         }
     }
 
@@ -43,7 +43,7 @@ impl Conflicts {
 
     /// Returns one cause for each field, for the details of the answer.
     pub fn causes(&self) -> Vec<ConflictCause> {
-        let of_manager = |(_, entry): &(Identity, Entry)| {
+        let of_manager = |(_, entry): &(ManagerIdentity, ManagerEntry)| {
             let message = format!("conflict with {}", entry.description());
             let cause = move |field| ConflictCause { message: message.clone(), field };
             entry.fields.texts().into_iter().map(cause).collect::<Vec<_>>()
@@ -52,13 +52,13 @@ impl Conflicts {
     }
 }
 
-fn owner_without_fields(owner: &Entry) -> Entry {
-    Entry {
+fn owner_without_fields(owner: &ManagerEntry) -> ManagerEntry {
+    ManagerEntry {
         manager: owner.manager.clone(),
         operation: owner.operation,
         api_version: owner.api_version.clone(),
         subresource: owner.subresource.clone(),
-        time: owner.time,
+        time: owner.time.clone(),
         fields: FieldSet::default(),
     }
 }

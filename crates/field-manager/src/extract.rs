@@ -6,7 +6,7 @@ use super::atom::{self, Atom, atom, items, members};
 use super::item;
 use super::path::PathElement;
 use super::schema::{FieldSchema, Member};
-use super::set::{Branch, FieldSet, Node};
+use super::set::{Branch, FieldSet, SetNode};
 
 /// Returns the fields of an object that fits its type: every leaf, every item of a list and every entry of a map.
 pub(super) fn fields<'s, S: FieldSchema<'s>>(schema: S, object: &Value) -> FieldSet {
@@ -30,7 +30,7 @@ fn map<'s, S: FieldSchema<'s>>(schema: S, members: &Map<String, Value>) -> Field
         let Some(member) = atom::member(schema, name) else { continue };
         let mut branch = place(member.schema(), value);
         branch.member |= matches!(member, Member::Entry(_)) || is_bare(value);
-        nodes.push(Node { element: PathElement::field(name), branch });
+        nodes.push(SetNode { element: PathElement::field(name), branch });
     }
     FieldSet::from_nodes(nodes)
 }
@@ -57,7 +57,7 @@ fn list<'s, S: FieldSchema<'s>>(schema: S, items: &[Value]) -> FieldSet {
             _ => FieldSet::default(),
         };
         let (element, _) = same.first()?;
-        Some(Node { element: element.clone(), branch: Branch { member: true, below } })
+        Some(SetNode { element: element.clone(), branch: Branch { member: true, below } })
     });
     FieldSet::from_nodes(nodes.collect())
 }

@@ -1,7 +1,7 @@
 //! Which fields a request can change. The others are reset, and the request does not own them.
 
 use super::path::PathElement;
-use super::set::{Branch, FieldSet, Node};
+use super::set::{Branch, FieldSet, SetNode};
 
 /// Which fields a request can change.
 #[derive(Debug, Clone, Default)]
@@ -72,7 +72,7 @@ impl FieldPattern {
         let matching = set.into_nodes().into_iter().filter_map(|node| {
             let below = self.below(&node.element)?;
             let branch = Branch { member: node.branch.member, below: below.apply(node.branch.below) };
-            Some(Node { element: node.element, branch })
+            Some(SetNode { element: node.element, branch })
         });
         FieldSet::from_nodes(matching.collect())
     }

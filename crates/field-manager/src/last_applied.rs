@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use super::check::{Duplicates, check};
 use super::compare::compare;
 use super::extract::fields;
-use super::golang;
 use super::schema::FieldSchema;
 use super::set::FieldSet;
 
@@ -37,7 +36,7 @@ pub(super) fn renew(object: &mut Value, patch: &Value) {
     if !annotations(object).and_then(|annotations| annotations.get(ANNOTATION)).is_some_and(has_text) {
         return;
     }
-    let text = format!("{}\n", golang::json(&without_annotation(patch)));
+    let text = format!("{}\n", without_annotation(patch));
     let annotations = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
     let Some(annotations) = annotations.and_then(Value::as_object_mut) else { return };
     annotations.insert(ANNOTATION.into(), Value::from(text));

@@ -6,7 +6,6 @@
 
 // Types and field paths.
 mod order;
-pub mod golang;
 mod schema;
 mod path;
 mod atom;
@@ -22,10 +21,8 @@ mod weave;
 mod merge;
 mod remove;
 // Managers and their writes.
-mod moment;
 mod manager;
 mod write;
-mod cap;
 mod reconcile;
 mod last_applied;
 mod conflict;

@@ -5,8 +5,6 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::golang;
-use super::moment::Moment;
 use super::set::FieldSet;
 use super::text;
 
@@ -28,22 +26,23 @@ impl Operation {
 
 /// One entry of `metadata.managedFields`.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct ManagerEntry {
     pub(super) manager: String,
     pub(super) operation: Operation,
     pub(super) api_version: String,
     pub(super) subresource: String,
-    pub(super) time: Option<Moment>,
+    /// When its fields last changed, as `2006-01-02T15:04:05Z`; empty if unknown.
+    pub(super) time: String,
     pub(super) fields: FieldSet,
 }
 
 /// The identity of an entry. kube-apiserver sorts by its string form, so it is kept in that form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Identity(String);
+pub(super) struct ManagerIdentity(String);
 
-impl Entry {
+impl ManagerEntry {
     /// Returns the identity of the manager. An apply manager is the same in every version.
-    pub(super) fn identity(&self) -> Identity {
+    pub(super) fn identity(&self) -> ManagerIdentity {
         let api_version = match self.operation {
             Operation::Apply => "",
             Operation::Update => self.api_version.as_str(),
@@ -54,22 +53,16 @@ impl Entry {
             ("apiVersion", api_version),
             ("subresource", self.subresource.as_str()),
         ];
-        let mut text = String::from("{");
-        for (index, (name, value)) in parts.into_iter().filter(|(_, value)| !value.is_empty()).enumerate() {
-            golang::push_comma(&mut text, index);
-            golang::push_json_text(&mut text, name);
-            text.push(':');
-            golang::push_json_text(&mut text, value);
-        }
-        text.push('}');
-        Identity(text)
+        let parts = parts.into_iter().filter(|(_, value)| !value.is_empty());
+        let parts: Vec<String> = parts.map(|(name, value)| format!("{name:?}:{}", Value::from(value))).collect();
+        ManagerIdentity(format!("{{{}}}", parts.join(",")))
     }
 
     /// Returns the manager as shown in messages about conflicts.
     pub(super) fn description(&self) -> String {
-        let mut text = golang::quote(&self.manager);
+        let mut text = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
-            text = format!("{text} with subresource {}", golang::quote(&self.subresource));
+            text = format!("{text} with subresource {:?}", self.subresource);
         }
         match self.operation {
             Operation::Update => format!("{text} using {}", self.api_version),
@@ -78,9 +71,8 @@ impl Entry {
     }
 
     /// Returns the sort key of entries in an object.
-    fn rank(&self) -> (Operation, Moment, &str, &str, &str) {
-        let time = self.time.unwrap_or(Moment::UNKNOWN);
-        (self.operation, time, &self.manager, &self.api_version, &self.subresource)
+    fn rank(&self) -> (Operation, &str, &str, &str, &str) {
+        (self.operation, &self.time, &self.manager, &self.api_version, &self.subresource)
     }
 
     fn encode(&self) -> Value {
@@ -96,8 +88,8 @@ impl Entry {
         if !self.subresource.is_empty() {
             entry["subresource"] = Value::from(self.subresource.as_str());
         }
-        if let Some(time) = self.time {
-            entry["time"] = Value::from(time.text());
+        if !self.time.is_empty() {
+            entry["time"] = Value::from(self.time.as_str());
         }
         entry
     }
@@ -105,11 +97,11 @@ impl Entry {
 
 /// All entries of an object.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Managed {
-    pub(super) entries: BTreeMap<Identity, Entry>,
+pub(super) struct ManagedEntries {
+    pub(super) entries: BTreeMap<ManagerIdentity, ManagerEntry>,
 }
 
-impl Managed {
+impl ManagedEntries {
     /// Reads `metadata.managedFields`. A missing list counts as empty.
     pub(super) fn decode(list: Option<&Value>) -> Result<Self, BadEntries> {
         let Some(list) = list.and_then(Value::as_array) else { return Ok(Self::default()) };
@@ -128,7 +120,7 @@ impl Managed {
         }
         let mut entries: Vec<_> = self.entries.values().collect();
         entries.sort_by(|entry, other| entry.rank().cmp(&other.rank()));
-        Some(entries.into_iter().map(Entry::encode).collect())
+        Some(entries.into_iter().map(ManagerEntry::encode).collect())
     }
 }
 
@@ -144,7 +136,7 @@ impl fmt::Display for BadEntries {
 
 impl std::error::Error for BadEntries {}
 
-fn decode_entry(index: usize, entry: &Value) -> Result<Entry, BadEntries> {
+fn decode_entry(index: usize, entry: &Value) -> Result<ManagerEntry, BadEntries> {
     let bad = |reason: &str| Err(BadEntries(reason.to_owned()));
     let Some(members) = entry.as_object() else { return bad("an entry is not a map") };
     let operation = match text_of(members, "operation")? {
@@ -159,21 +151,18 @@ fn decode_entry(index: usize, entry: &Value) -> Result<Entry, BadEntries> {
     match text_of(members, "fieldsType")? {
         "FieldsV1" => {}
         "" => return bad(&format!("missing fieldsType in managed fields entry {index}")),
-        other => {
-            let other = golang::quote(other);
-            return bad(&format!("invalid fieldsType {other} in managed fields entry {index}"));
-        }
+        other => return bad(&format!("invalid fieldsType {other:?} in managed fields entry {index}")),
     }
     let fields = match members.get("fieldsV1") {
         Some(fields) => text::decode(fields).map_err(|bad| BadEntries(format!("error decoding set: {bad}")))?,
         None => FieldSet::default(),
     };
-    Ok(Entry {
+    Ok(ManagerEntry {
         manager: text_of(members, "manager")?.to_owned(),
         operation,
         api_version: api_version.to_owned(),
         subresource: text_of(members, "subresource")?.to_owned(),
-        time: time_of(members)?,
+        time: text_of(members, "time")?.to_owned(),
         fields,
     })
 }
@@ -183,13 +172,6 @@ fn text_of<'v>(members: &'v Map<String, Value>, name: &str) -> Result<&'v str, B
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text),
         Some(_) => Err(BadEntries(format!("{name} is not a text"))),
-    }
-}
-
-fn time_of(members: &Map<String, Value>) -> Result<Option<Moment>, BadEntries> {
-    match text_of(members, "time")? {
-        "" => Ok(None),
-        text => Moment::parse(text).map(Some).ok_or_else(|| BadEntries("time cannot be read".into())),
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::golang;
 use super::order;
 
 /// One element of a field path.
@@ -60,7 +59,7 @@ impl PathElement {
         match self {
             Self::Field(name) => format!("f:{name}"),
             Self::Key(keys) => encode_keys(keys),
-            Self::Value(value) => format!("v:{}", golang::json(value)),
+            Self::Value(value) => format!("v:{value}"),
             Self::Index(index) => format!("i:{index}"),
         }
     }
@@ -76,15 +75,9 @@ impl PathElement {
 }
 
 fn encode_keys(keys: &[(String, Value)]) -> String {
-    let mut out = String::from("k:{");
-    for (index, (name, value)) in keys.iter().enumerate() {
-        golang::push_comma(&mut out, index);
-        golang::push_json_text(&mut out, name);
-        out.push(':');
-        out.push_str(&golang::json(value));
-    }
-    out.push('}');
-    out
+    let keys: Vec<String> =
+        keys.iter().map(|(name, value)| format!("{}:{value}", Value::from(name.as_str()))).collect();
+    format!("k:{{{}}}", keys.join(","))
 }
 
 /// The error of an invalid key in `fieldsV1`.
@@ -93,7 +86,7 @@ pub(crate) struct BadPathElement(pub String);
 
 impl fmt::Display for BadPathElement {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} is not a path element", golang::quote(&self.0))
+        write!(out, "{:?} is not a path element", self.0)
     }
 }
 
@@ -153,9 +146,9 @@ impl fmt::Display for PathElement {
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
-        Value::String(text) => golang::quote(text),
+        Value::String(text) => format!("{text:?}"),
         Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(",")),
         Value::Object(members) => members.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect(),
-        Value::Bool(_) | Value::Number(_) => golang::json(value),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }

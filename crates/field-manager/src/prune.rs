@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::check::{Duplicates, check};
 use super::extract::fields;
-use super::manager::{Identity, Managed};
+use super::manager::{ManagedEntries, ManagerIdentity};
 use super::remove::remove;
 use super::schema::FieldSchema;
 use super::set::FieldSet;
@@ -27,7 +27,7 @@ pub(super) fn prune<'s, S: FieldSchema<'s>>(
     schema: S,
     merged: Value,
     version: &str,
-    managed: &Managed,
+    managed: &ManagedEntries,
     last: Option<LastTime>,
 ) -> Result<Value, String> {
     let Some(last) = last.filter(|last| !last.fields.is_empty()) else { return Ok(merged) };
@@ -71,7 +71,7 @@ impl<'v> Versioned<'v> {
 }
 
 /// Returns the fields of all managers by version, starting with the version of the manager's last apply.
-fn owned_by_version<'m>(managed: &'m Managed, first: &str) -> Vec<(&'m str, FieldSet)> {
+fn owned_by_version<'m>(managed: &'m ManagedEntries, first: &str) -> Vec<(&'m str, FieldSet)> {
     let mut versions: BTreeMap<(bool, &str), Vec<FieldSet>> = BTreeMap::new();
     for entry in managed.entries.values() {
         let version = (entry.api_version != first, entry.api_version.as_str());
@@ -81,7 +81,7 @@ fn owned_by_version<'m>(managed: &'m Managed, first: &str) -> Vec<(&'m str, Fiel
 }
 
 /// Removes the fields of the last apply from a manager's entry, and returns them.
-pub(super) fn take_last(managed: &mut Managed, identity: &Identity) -> Option<LastTime> {
+pub(super) fn take_last(managed: &mut ManagedEntries, identity: &ManagerIdentity) -> Option<LastTime> {
     let entry = managed.entries.get_mut(identity)?;
     Some(LastTime { api_version: entry.api_version.clone(), fields: std::mem::take(&mut entry.fields) })
 }

@@ -3,7 +3,7 @@
 use super::atom;
 use super::path::PathElement;
 use super::schema::{FieldSchema, Shape};
-use super::set::{Branch, FieldSet, Node};
+use super::set::{Branch, FieldSet, SetNode};
 
 /// Returns the set for the current type.
 pub(super) fn reconcile<'s, S: FieldSchema<'s>>(schema: S, set: FieldSet) -> FieldSet {
@@ -20,7 +20,7 @@ fn below<'s, S: FieldSchema<'s>>(schema: S, set: FieldSet) -> FieldSet {
             Some(schema) => Branch { below: below(schema, node.branch.below), ..node.branch },
             None => node.branch,
         };
-        Node { element: node.element, branch }
+        SetNode { element: node.element, branch }
     });
     FieldSet::from_nodes(nodes.collect())
 }

@@ -14,12 +14,12 @@ use super::schema::{FieldSchema, Member, Shape};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSet {
     /// Sorted by element, without duplicates. Every node has a path of the set at it or below it.
-    nodes: Vec<Node>,
+    nodes: Vec<SetNode>,
 }
 
 /// A node of a [`FieldSet`]: whether the path that ends here is in the set, and the longer paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct SetNode {
     pub(super) element: PathElement,
     pub(super) branch: Branch,
 }
@@ -55,16 +55,16 @@ impl FieldSet {
     /// Returns the set of one path. The empty path names the whole object, which is in no set.
     pub(super) fn single(path: &[PathElement]) -> Self {
         let Some((last, before)) = path.split_last() else { return Self::default() };
-        let mut set = Self { nodes: vec![Node { element: last.clone(), branch: Branch::leaf() }] };
+        let mut set = Self { nodes: vec![SetNode { element: last.clone(), branch: Branch::leaf() }] };
         for element in before.iter().rev() {
             let branch = Branch { member: false, below: set };
-            set = Self { nodes: vec![Node { element: element.clone(), branch }] };
+            set = Self { nodes: vec![SetNode { element: element.clone(), branch }] };
         }
         set
     }
 
     /// Returns the set with these nodes, in any order. Duplicates are united.
-    pub(super) fn from_nodes(mut nodes: Vec<Node>) -> Self {
+    pub(super) fn from_nodes(mut nodes: Vec<SetNode>) -> Self {
         nodes.retain(|node| !node.branch.is_empty());
         if !nodes.is_sorted_by(|node, next| node.element < next.element) {
             nodes.sort_by(|node, next| node.element.cmp(&next.element));
@@ -73,11 +73,11 @@ impl FieldSet {
         Self { nodes }
     }
 
-    pub(super) fn nodes(&self) -> &[Node] {
+    pub(super) fn nodes(&self) -> &[SetNode] {
         &self.nodes
     }
 
-    pub(super) fn into_nodes(self) -> Vec<Node> {
+    pub(super) fn into_nodes(self) -> Vec<SetNode> {
         self.nodes
     }
 
@@ -103,7 +103,7 @@ impl FieldSet {
     /// Returns the part of the set at and below a first element that is a field.
     pub(super) fn at_field(&self, name: &str) -> Option<&Branch> {
         // Fields come before all other elements.
-        let order = |node: &Node| match &node.element {
+        let order = |node: &SetNode| match &node.element {
             PathElement::Field(field) => field.as_str().cmp(name),
             _ => Ordering::Greater,
         };
@@ -123,7 +123,7 @@ impl FieldSet {
                 nodes.push(earlier);
             }
             match others.next_if(|other| other.element == node.element) {
-                Some(same) => nodes.push(Node { element: node.element, branch: node.branch.union(same.branch) }),
+                Some(same) => nodes.push(SetNode { element: node.element, branch: node.branch.union(same.branch) }),
                 None => nodes.push(node),
             }
         }
@@ -146,7 +146,7 @@ impl FieldSet {
 
     /// Returns the paths in both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
-        let both = |node: &Node, same: &Branch| Branch {
+        let both = |node: &SetNode, same: &Branch| Branch {
             member: node.branch.member && same.member,
             below: node.branch.below.intersection(&same.below),
         };
@@ -154,7 +154,7 @@ impl FieldSet {
         let mut nodes = Vec::new();
         for node in &self.nodes {
             let branch = others.at(&node.element).map(|same| both(node, same)).filter(|branch| !branch.is_empty());
-            nodes.extend(branch.map(|branch| Node { element: node.element.clone(), branch }));
+            nodes.extend(branch.map(|branch| SetNode { element: node.element.clone(), branch }));
         }
         Self { nodes }
     }
@@ -183,7 +183,7 @@ impl FieldSet {
         let reduced = self.nodes.into_iter().filter_map(|node| {
             let Some(same) = others.at(&node.element) else { return Some(node) };
             let branch = reduce(node.branch, same);
-            (!branch.is_empty()).then_some(Node { element: node.element, branch })
+            (!branch.is_empty()).then_some(SetNode { element: node.element, branch })
         });
         Self { nodes: reduced.collect() }
     }
@@ -191,9 +191,9 @@ impl FieldSet {
     /// Returns the set without the paths that have other paths below them.
     #[cfg(test)]
     pub(crate) fn leaves(self) -> Self {
-        let leaf = |node: Node| {
+        let leaf = |node: SetNode| {
             let member = node.branch.member && node.branch.below.is_empty();
-            Node { element: node.element, branch: Branch { member, below: node.branch.below.leaves() } }
+            SetNode { element: node.element, branch: Branch { member, below: node.branch.below.leaves() } }
         };
         Self { nodes: self.nodes.into_iter().map(leaf).collect() }
     }
@@ -201,11 +201,11 @@ impl FieldSet {
     /// Returns the set with every declared field that has a path below it: the owner of a part of a struct also owns
     /// the struct.
     pub(super) fn with_named_fields<'s, S: FieldSchema<'s>>(self, schema: Option<S>) -> Self {
-        let name = |node: Node| {
+        let name = |node: SetNode| {
             let (named, schema) = schema.map_or((false, None), |schema| step(schema, &node.element));
             let member = node.branch.member || (named && !node.branch.below.is_empty());
             let below = node.branch.below.with_named_fields(schema);
-            Node { element: node.element, branch: Branch { member, below } }
+            SetNode { element: node.element, branch: Branch { member, below } }
         };
         Self { nodes: self.nodes.into_iter().map(name).collect() }
     }
@@ -241,8 +241,8 @@ fn step<'s, S: FieldSchema<'s>>(schema: S, element: &PathElement) -> (bool, Opti
     }
 }
 
-fn unite_neighbours(nodes: Vec<Node>) -> Vec<Node> {
-    let mut united: Vec<Node> = Vec::with_capacity(nodes.len());
+fn unite_neighbours(nodes: Vec<SetNode>) -> Vec<SetNode> {
+    let mut united: Vec<SetNode> = Vec::with_capacity(nodes.len());
     for node in nodes {
         match united.last_mut() {
             Some(last) if last.element == node.element => {
@@ -257,7 +257,7 @@ fn unite_neighbours(nodes: Vec<Node>) -> Vec<Node> {
 /// Walks through a second set in parallel, in order.
 enum Others<'a> {
     /// Element by element.
-    Beside(Peekable<Iter<'a, Node>>),
+    Beside(Peekable<Iter<'a, SetNode>>),
     /// By binary search, if this set is much smaller: many small sets may be compared with one large one.
     Searched(&'a FieldSet),
 }

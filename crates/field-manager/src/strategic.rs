@@ -7,11 +7,11 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::golang;
+use super::atom::type_name;
 use super::schema::{FieldSchema, Member, PatchRule, PatchStrategy, Shape};
 
 /// The members of a JSON object.
-type Members = Map<String, Value>;
+type JsonMembers = Map<String, Value>;
 
 /// The directive that replaces or deletes a map or an item instead of merging it.
 const DIRECTIVE: &str = "$patch";
@@ -52,7 +52,7 @@ fn unfit(reason: impl Into<String>) -> StrategicMergeError {
 }
 
 fn wrong_type(expected: &str, actual: &Value) -> StrategicMergeError {
-    let actual = golang::type_name(actual);
+    let actual = type_name(actual);
     unfit(format!("expected a {expected}, but received a {actual}"))
 }
 
@@ -61,7 +61,7 @@ fn no_merge_key(key: &str) -> StrategicMergeError {
 }
 
 fn unknown_directive(directive: &Value) -> StrategicMergeError {
-    unfit(format!("unknown patch type: {}", golang::json(directive)))
+    unfit(format!("unknown patch type: {}", directive))
 }
 
 /// Returns the object with the patch applied.
@@ -83,16 +83,16 @@ pub fn strategic_merge_patch<'s, S: FieldSchema<'s>>(
 }
 
 fn merge_map<'s, S: FieldSchema<'s>>(
-    mut original: Members,
-    mut patch: Members,
+    mut original: JsonMembers,
+    mut patch: JsonMembers,
     schema: S,
-) -> Result<Members, StrategicMergeError> {
+) -> Result<JsonMembers, StrategicMergeError> {
     match patch.get(DIRECTIVE) {
         Some(Value::String(directive)) if directive == "replace" => {
             patch.remove(DIRECTIVE);
             return Ok(patch);
         }
-        Some(Value::String(directive)) if directive == "delete" => return Ok(Members::new()),
+        Some(Value::String(directive)) if directive == "delete" => return Ok(JsonMembers::new()),
         Some(directive) => return Err(unknown_directive(directive)),
         None => {}
     }
@@ -112,7 +112,7 @@ fn merge_map<'s, S: FieldSchema<'s>>(
 }
 
 /// Removes the members that the patch does not retain. The patch must retain all members that it sets.
-fn retain_keys(original: &mut Members, patch: &mut Members) -> Result<(), StrategicMergeError> {
+fn retain_keys(original: &mut JsonMembers, patch: &mut JsonMembers) -> Result<(), StrategicMergeError> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let bad = || malformed("invalid patch format of retainKeys");
     let Value::Array(retained) = retained else { return Err(bad()) };
@@ -131,7 +131,7 @@ fn retain_keys(original: &mut Members, patch: &mut Members) -> Result<(), Strate
 }
 
 fn merge_member<'s, S: FieldSchema<'s>>(
-    original: &mut Members,
+    original: &mut JsonMembers,
     name: String,
     value: Value,
     schema: S,
@@ -155,7 +155,7 @@ fn merge_member<'s, S: FieldSchema<'s>>(
                 _ => Some(Value::Array(new)),
             }
         }
-        (Some(old), value) if golang::type_name(&old) == golang::type_name(&value) => Some(value),
+        (Some(old), value) if type_name(&old) == type_name(&value) => Some(value),
         (_, value) => without_directives(without_nulls(value)),
     };
     match merged {
@@ -166,7 +166,7 @@ fn merge_member<'s, S: FieldSchema<'s>>(
 }
 
 fn delete_from_list<'s, S: FieldSchema<'s>>(
-    original: &mut Members,
+    original: &mut JsonMembers,
     name: &str,
     value: Value,
     schema: S,
@@ -187,7 +187,7 @@ fn delete_from_list<'s, S: FieldSchema<'s>>(
                 _ => merge_map(std::mem::take(old), new, member)?,
             };
         }
-        (Some(old), value) if golang::type_name(old) == golang::type_name(&value) => *old = value,
+        (Some(old), value) if type_name(old) == type_name(&value) => *old = value,
         _ => {}
     }
     Ok(())
@@ -198,16 +198,12 @@ fn member<'s, S: FieldSchema<'s>>(schema: S, name: &str) -> Result<S, StrategicM
     match (schema.shape(), super::atom::member(schema, name)) {
         (Shape::Map | Shape::AtomicMap, Some(Member::Field(member))) => Ok(member),
         (Shape::Map | Shape::AtomicMap, None) => {
-            let name = golang::quote(name);
-            Err(unfit(format!("unable to find api field in struct {} for the json field {name}", schema.name())))
+            Err(unfit(format!("unable to find api field in struct {} for the json field {name:?}", schema.name())))
         }
         (Shape::Map | Shape::AtomicMap, Some(Member::Entry(_))) => {
             Err(unfit("merging an object in json but data type is not struct, instead is: map"))
         }
-        _ => {
-            let name = golang::quote(name);
-            Err(unfit(format!("unable to find api field in struct {} for the json field {name}", schema.name())))
-        }
+        _ => Err(unfit(format!("unable to find api field in struct {} for the json field {name:?}", schema.name()))),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::path::{BadPathElement, PathElement};
-use super::set::{Branch, FieldSet, Node};
+use super::set::{Branch, FieldSet, SetNode};
 
 /// Returns the set as `fieldsV1`.
 pub(crate) fn encode(set: &FieldSet) -> Value {
@@ -40,7 +40,7 @@ fn decode_branch(fields: &Value) -> Result<Branch, BadPathElement> {
     let mut nodes = Vec::with_capacity(members.len());
     for (name, below) in members.iter().filter(|(name, _)| *name != ".") {
         let Some(element) = PathElement::parse(name)? else { continue };
-        nodes.push(Node { element, branch: decode_branch(below)? });
+        nodes.push(SetNode { element, branch: decode_branch(below)? });
     }
     Ok(Branch { member: nodes.is_empty() || members.contains_key("."), below: FieldSet::from_nodes(nodes) })
 }

@@ -4,10 +4,9 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::cap::cap;
 use super::check::{Duplicates, check};
 use super::compare::compare;
-use super::manager::{Entry, Managed, Operation, is_reset, list_of, set_list};
+use super::manager::{ManagedEntries, ManagerEntry, Operation, is_reset, list_of, set_list};
 use super::reconcile::reconcile;
 use super::schema::FieldSchema;
 use super::set::FieldSet;
@@ -52,16 +51,16 @@ pub fn update<'s, S: FieldSchema<'s>>(request: &Write<'_, S>, live: &Value, new:
 }
 
 /// Returns the entries before an update: those in the request, if there are valid ones.
-fn known_entries<S>(request: &Write<'_, S>, live: &Value, new: &Value) -> Managed {
-    let of_live = || Managed::decode(list_of(live)).unwrap_or_default();
+fn known_entries<S>(request: &Write<'_, S>, live: &Value, new: &Value) -> ManagedEntries {
+    let of_live = || ManagedEntries::decode(list_of(live)).unwrap_or_default();
     let sent = list_of(new);
     if !request.subresource.is_empty() {
         return of_live();
     }
     if is_reset(sent) {
-        return Managed::default();
+        return ManagedEntries::default();
     }
-    Managed::decode(sent).ok().filter(|managed| !managed.entries.is_empty()).unwrap_or_else(of_live)
+    ManagedEntries::decode(sent).ok().filter(|managed| !managed.entries.is_empty()).unwrap_or_else(of_live)
 }
 
 /// Returns the entries after a write by `manager`. An error says which object does not fit its type.
@@ -69,16 +68,15 @@ pub(super) fn updated<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     live: &Value,
     new: &Value,
-    managed: Managed,
+    managed: ManagedEntries,
     manager: &str,
-) -> Result<Managed, String> {
+) -> Result<ManagedEntries, String> {
     let uid = live.get("metadata").and_then(|metadata| metadata.get("uid")).and_then(Value::as_str);
     if managed.entries.is_empty() && uid.is_some_and(|uid| !uid.is_empty()) {
         // The client cleared the owners, so they stay unknown until the next apply.
         return Ok(managed);
     }
-    let mut managed = track(request, live, new, managed, manager)?;
-    cap(&mut managed);
+    let managed = track(request, live, new, managed, manager)?;
     Ok(managed)
 }
 
@@ -86,9 +84,9 @@ fn track<'s, S: FieldSchema<'s>>(
     request: &Write<'_, S>,
     live: &Value,
     new: &Value,
-    managed: Managed,
+    managed: ManagedEntries,
     manager: &str,
-) -> Result<Managed, String> {
+) -> Result<ManagedEntries, String> {
     for (object, which) in [(new, "new"), (live, "live")] {
         check(request.schema, object, Duplicates::Allowed).map_err(|misfits| {
             format!("failed to convert {which} object ({}) to smd typed: {misfits}", Write::<S>::name_of(object))
@@ -109,14 +107,14 @@ fn track<'s, S: FieldSchema<'s>>(
     if fields.is_empty() {
         return Ok(managed);
     }
-    let own = Entry { time: request.moment(), ..request.entry(manager, Operation::Update) };
+    let own = ManagerEntry { time: request.now.to_owned(), ..request.entry(manager, Operation::Update) };
     let known = managed.entries.remove(&own.identity()).map(|known| known.fields).unwrap_or_default();
-    managed.entries.insert(own.identity(), Entry { fields: fields.union(known), ..own });
+    managed.entries.insert(own.identity(), ManagerEntry { fields: fields.union(known), ..own });
     Ok(managed)
 }
 
 /// Returns whether an entry has another version, for which kube-apiserver converts the object.
-pub(super) fn knows_other_versions<S>(request: &Write<'_, S>, managed: &Managed) -> bool {
+pub(super) fn knows_other_versions<S>(request: &Write<'_, S>, managed: &ManagedEntries) -> bool {
     managed.entries.values().any(|entry| entry.api_version != request.api_version)
 }
 
@@ -126,7 +124,7 @@ pub(super) fn check_conversion<'s, S: FieldSchema<'s>>(request: &Write<'_, S>, o
 }
 
 /// Returns the entries for the current type.
-pub(super) fn reconciled<'s, S: FieldSchema<'s>>(schema: S, mut managed: Managed) -> Managed {
+pub(super) fn reconciled<'s, S: FieldSchema<'s>>(schema: S, mut managed: ManagedEntries) -> ManagedEntries {
     for entry in managed.entries.values_mut() {
         entry.fields = reconcile(schema, std::mem::take(&mut entry.fields));
     }

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::filter::FieldFilter;
-use super::manager::{Entry, Operation};
-use super::moment::Moment;
+use super::manager::{ManagerEntry, Operation};
 use super::set::FieldSet;
 
 /// A write: object, manager and time.
@@ -28,19 +27,15 @@ pub struct Write<'r, S> {
 
 impl<S> Write<'_, S> {
     /// Returns an entry without fields for the manager of this request.
-    pub(super) fn entry(&self, manager: &str, operation: Operation) -> Entry {
-        Entry {
+    pub(super) fn entry(&self, manager: &str, operation: Operation) -> ManagerEntry {
+        ManagerEntry {
             manager: if manager.is_empty() { "unknown".into() } else { manager.to_owned() },
             operation,
             api_version: self.api_version.to_owned(),
             subresource: self.subresource.to_owned(),
-            time: None,
+            time: String::new(),
             fields: FieldSet::default(),
         }
-    }
-
-    pub(super) fn moment(&self) -> Option<Moment> {
-        Moment::parse(self.now)
     }
 
     /// Returns an object as named in messages: namespace, name and kind.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::fmt;
 
-use super::{golang, limits, path::Path};
+use super::{golang, limits, path::ValuePath};
 
 /// Why a field is refused: the `reason` of a cause in a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,7 +81,7 @@ impl fmt::Display for FieldError {
 }
 
 impl FieldError {
-    fn new(reason: FieldErrorReason, path: &Path<'_>, shown: Option<&str>, detail: &str) -> Self {
+    fn new(reason: FieldErrorReason, path: &ValuePath<'_>, shown: Option<&str>, detail: &str) -> Self {
         let mut message = reason.words().to_owned();
         if let Some(shown) = shown {
             message.push_str(": ");
@@ -102,34 +102,34 @@ impl FieldError {
         self.field.len() + self.message.len()
     }
 
-    pub(crate) fn required(path: &Path<'_>, detail: &str) -> Self {
+    pub(crate) fn required(path: &ValuePath<'_>, detail: &str) -> Self {
         Self::new(FieldErrorReason::Required, path, None, detail)
     }
 
-    pub(crate) fn forbidden(path: &Path<'_>, detail: &str) -> Self {
+    pub(crate) fn forbidden(path: &ValuePath<'_>, detail: &str) -> Self {
         Self::new(FieldErrorReason::Forbidden, path, None, detail)
     }
 
-    pub(crate) fn internal(path: &Path<'_>, detail: &str) -> Self {
+    pub(crate) fn internal(path: &ValuePath<'_>, detail: &str) -> Self {
         Self::new(FieldErrorReason::Internal, path, None, detail)
     }
 
     /// Returns the error of an invalid value. `shown` is the printed value; see [`shown`].
-    pub(crate) fn invalid(path: &Path<'_>, shown: &str, detail: &str) -> Self {
+    pub(crate) fn invalid(path: &ValuePath<'_>, shown: &str, detail: &str) -> Self {
         Self::new(FieldErrorReason::Invalid, path, Some(shown), detail)
     }
 
     /// Returns the error of an invalid value that is too large to print.
-    pub(crate) fn invalid_unshown(path: &Path<'_>, detail: &str) -> Self {
+    pub(crate) fn invalid_unshown(path: &ValuePath<'_>, detail: &str) -> Self {
         Self::new(FieldErrorReason::Invalid, path, None, detail)
     }
 
-    pub(crate) fn type_invalid(path: &Path<'_>, shown: &str, detail: &str) -> Self {
+    pub(crate) fn type_invalid(path: &ValuePath<'_>, shown: &str, detail: &str) -> Self {
         Self::new(FieldErrorReason::TypeInvalid, path, Some(shown), detail)
     }
 
     pub(crate) fn not_supported<'a>(
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         shown: &str,
         supported: impl IntoIterator<Item = &'a str>,
     ) -> Self {
@@ -138,7 +138,7 @@ impl FieldError {
         Self::new(FieldErrorReason::NotSupported, path, Some(shown), &detail)
     }
 
-    pub(crate) fn too_long(path: &Path<'_>, most: i64) -> Self {
+    pub(crate) fn too_long(path: &ValuePath<'_>, most: i64) -> Self {
         let detail = match most {
             1 => "may not be more than 1 byte".to_owned(),
             0.. => format!("may not be more than {most} bytes"),
@@ -147,7 +147,7 @@ impl FieldError {
         Self::new(FieldErrorReason::TooLong, path, None, &detail)
     }
 
-    pub(crate) fn too_many(path: &Path<'_>, actual: usize, most: i64) -> Self {
+    pub(crate) fn too_many(path: &ValuePath<'_>, actual: usize, most: i64) -> Self {
         let detail = match most {
             1 => "must have at most 1 item".to_owned(),
             0.. => format!("must have at most {most} items"),
@@ -156,7 +156,7 @@ impl FieldError {
         Self::new(FieldErrorReason::TooMany, path, Some(&actual.to_string()), &detail)
     }
 
-    pub(crate) fn duplicate(path: &Path<'_>, shown: Option<&str>) -> Self {
+    pub(crate) fn duplicate(path: &ValuePath<'_>, shown: Option<&str>) -> Self {
         Self::new(FieldErrorReason::Duplicate, path, shown, "")
     }
 }

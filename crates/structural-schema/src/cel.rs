@@ -32,9 +32,9 @@ mod url;
 mod value;
 mod view;
 
-pub(crate) use check::{Scope, compile, compile_with};
-pub(crate) use eval::{Inputs, Program};
+pub(crate) use check::{CelScope, compile, compile_with};
+pub(crate) use eval::{CelProgram, Inputs};
 pub(crate) use meter::{Fail, Meter};
-pub(crate) use types::Type;
+pub(crate) use types::CelType;
 pub(crate) use value::Val;
 pub(crate) use view::{untyped, view};

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use super::cause::FieldError;
 use super::limits;
-use super::node::{Additional, Kind, Node};
-use super::path::Path;
+use super::node::{Additional, NodeKind, SchemaNode};
+use super::path::ValuePath;
 use super::programs::Programs;
 use super::read::SchemaDefinition;
 use super::{golang, rules};
 
 /// The errors of a CRD. Errors of rules are only reported if there are no others.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct CrdErrors {
     pub(crate) schema: Vec<FieldError>,
     pub(crate) rules: Vec<FieldError>,
     pub(crate) programs: Programs,
@@ -20,7 +20,7 @@ pub(crate) struct Found {
     bytes: usize,
 }
 
-impl Found {
+impl CrdErrors {
     pub(crate) fn all(mut self) -> Vec<FieldError> {
         self.schema.append(&mut self.rules);
         self.schema
@@ -39,10 +39,10 @@ impl Found {
 }
 
 /// Checks the requirements that apply only to the root of a schema.
-pub(crate) fn root(root: &Node, definition: SchemaDefinition<'_>, path: &Path<'_>) -> Vec<FieldError> {
+pub(crate) fn root(root: &SchemaNode, definition: SchemaDefinition<'_>, path: &ValuePath<'_>) -> Vec<FieldError> {
     let mut causes = Vec::new();
     if definition.status_subresource {
-        if !matches!(root.kind, Kind::Unset | Kind::Object) {
+        if !matches!(root.kind, NodeKind::Unset | NodeKind::Object) {
             let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource \
                           is enabled";
             causes.push(FieldError::invalid(&path.child("type"), &golang::quote(root.kind.name()), detail));
@@ -60,7 +60,7 @@ pub(crate) fn root(root: &Node, definition: SchemaDefinition<'_>, path: &Path<'_
     causes
 }
 
-fn says_what_status_loses(root: &Node) -> bool {
+fn says_what_status_loses(root: &SchemaNode) -> bool {
     let checks = &root.checks;
     let nested = [&checks.all_of, &checks.any_of, &checks.one_of];
     root.default.is_some()
@@ -79,8 +79,8 @@ fn says_what_status_loses(root: &Node) -> bool {
 }
 
 /// Checks a whole CRD. With `compile`, rules are compiled and kept.
-pub(crate) fn definition(root: &Node, path: &Path<'_>, compile: bool) -> Found {
-    let mut found = Found::default();
+pub(crate) fn definition(root: &SchemaNode, path: &ValuePath<'_>, compile: bool) -> CrdErrors {
+    let mut found = CrdErrors::default();
     let here = Here { path, is_root: true, in_meta: false, no_defaults: None, uncorrelated: None, compile };
     here.check(root, &mut found);
     if found.schema.is_empty()
@@ -91,34 +91,34 @@ pub(crate) fn definition(root: &Node, path: &Path<'_>, compile: bool) -> Found {
     found
 }
 
-fn first_unreported(node: &Node) -> Option<&'static str> {
+fn first_unreported(node: &SchemaNode) -> Option<&'static str> {
     node.read.unsupported.first().copied().or_else(|| node.inner().find_map(first_unreported))
 }
 
 /// The position of a check, and its context.
 #[derive(Clone, Copy)]
 struct Here<'a> {
-    path: &'a Path<'a>,
+    path: &'a ValuePath<'a>,
     is_root: bool,
     /// Whether the position is within the metadata of a resource.
     in_meta: bool,
     /// Why defaults are not allowed here.
     no_defaults: Option<&'a str>,
     /// The enclosing schema whose values cannot be correlated with old values on an update.
-    uncorrelated: Option<&'a Path<'a>>,
+    uncorrelated: Option<&'a ValuePath<'a>>,
     /// Whether rules are compiled here: not inside value checks such as `allOf`.
     compile: bool,
 }
 
 impl<'a> Here<'a> {
-    fn at<'b>(self, path: &'b Path<'b>) -> Here<'b>
+    fn at<'b>(self, path: &'b ValuePath<'b>) -> Here<'b>
     where
         'a: 'b,
     {
         Here { path, is_root: false, ..self }
     }
 
-    fn check(self, node: &Node, found: &mut Found) {
+    fn check(self, node: &SchemaNode, found: &mut CrdErrors) {
         let before = found.schema.len();
         self.standard(node, found);
         self.inside(node, found);
@@ -133,9 +133,9 @@ impl<'a> Here<'a> {
         }
     }
 
-    fn standard(self, node: &Node, found: &mut Found) {
+    fn standard(self, node: &SchemaNode, found: &mut CrdErrors) {
         let path = self.path;
-        if let Kind::Other(name) = &node.kind {
+        if let NodeKind::Other(name) = &node.kind {
             let known = ["array", "boolean", "integer", "number", "object", "string"];
             found.push(FieldError::not_supported(&path.child("type"), &golang::quote(name), known));
             if name == "null" {
@@ -172,7 +172,7 @@ impl<'a> Here<'a> {
         }
     }
 
-    fn inside(self, node: &Node, found: &mut Found) {
+    fn inside(self, node: &SchemaNode, found: &mut CrdErrors) {
         let path = self.path;
         if let Some(inner) = node.additional.schema() {
             let at = path.child("additionalProperties");
@@ -213,42 +213,42 @@ impl<'a> Here<'a> {
         }
     }
 
-    fn map_type(self, node: &Node, found: &mut Found) {
+    fn map_type(self, node: &SchemaNode, found: &mut CrdErrors) {
         let Some(map_type) = &node.map_type else {
             return;
         };
-        self.wants_kind(node, &Kind::Object, "must be object if x-kubernetes-map-type is specified", found);
+        self.wants_kind(node, &NodeKind::Object, "must be object if x-kubernetes-map-type is specified", found);
         if map_type != "atomic" && map_type != "granular" {
             let at = self.path.child("x-kubernetes-map-type");
             found.push(FieldError::not_supported(&at, &golang::quote(map_type), ["atomic", "granular"]));
         }
     }
 
-    fn wants_kind(self, node: &Node, kind: &Kind, detail: &str, found: &mut Found) {
+    fn wants_kind(self, node: &SchemaNode, kind: &NodeKind, detail: &str, found: &mut CrdErrors) {
         let at = self.path.child("type");
-        if node.kind == Kind::Unset {
+        if node.kind == NodeKind::Unset {
             found.push(FieldError::required(&at, detail));
         } else if node.kind != *kind {
             found.push(FieldError::invalid(&at, &golang::quote(node.kind.name()), detail));
         }
     }
 
-    fn list_type(self, node: &Node, found: &mut Found) {
+    fn list_type(self, node: &SchemaNode, found: &mut CrdErrors) {
         let Some(list_type) = &node.list_type else {
             return;
         };
-        self.wants_kind(node, &Kind::Array, "must be array if x-kubernetes-list-type is specified", found);
-        if node.kind == Kind::Array
+        self.wants_kind(node, &NodeKind::Array, "must be array if x-kubernetes-list-type is specified", found);
+        if node.kind == NodeKind::Array
             && list_type == "set"
             && let Some(items) = &node.items
         {
             let printed = items.list_type.as_deref().map_or("null".to_owned(), golang::quote);
             let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
             let at = self.path.child("items");
-            if items.kind == Kind::Array && !matches!(items.list_type.as_deref(), None | Some("atomic")) {
+            if items.kind == NodeKind::Array && !matches!(items.list_type.as_deref(), None | Some("atomic")) {
                 found.push(FieldError::invalid(&at.child("x-kubernetes-list-type"), &printed, detail));
             }
-            if items.kind == Kind::Object && items.map_type.as_deref() != Some("atomic") {
+            if items.kind == NodeKind::Object && items.map_type.as_deref() != Some("atomic") {
                 found.push(FieldError::invalid(&at.child("x-kubernetes-map-type"), &printed, detail));
             }
         }
@@ -258,7 +258,7 @@ impl<'a> Here<'a> {
         }
     }
 
-    fn list_keys(self, node: &Node, found: &mut Found) {
+    fn list_keys(self, node: &SchemaNode, found: &mut CrdErrors) {
         let path = self.path;
         if !node.list_keys.is_empty() && !node.is_map_list() {
             let at = path.child("x-kubernetes-list-type");
@@ -282,7 +282,7 @@ impl<'a> Here<'a> {
             }
             return;
         };
-        if items.kind != Kind::Object {
+        if items.kind != NodeKind::Object {
             let detail = "must be object if parent array's x-kubernetes-list-type is map";
             let kind = golang::quote(items.kind.name());
             return found.push(FieldError::invalid(&at_items.child("type"), &kind, detail));
@@ -298,7 +298,7 @@ impl<'a> Here<'a> {
                     let detail = "entries must all be names of item properties";
                     found.push(FieldError::invalid(&at_keys, &printed, detail));
                 }
-                Some(member) if matches!(member.kind, Kind::Array | Kind::Object) => {
+                Some(member) if matches!(member.kind, NodeKind::Array | NodeKind::Object) => {
                     let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
                     let at = at_items.child("properties");
                     found.push(FieldError::invalid(&at.key(key).child("type"), "\"object\"", detail));
@@ -311,7 +311,7 @@ impl<'a> Here<'a> {
         }
     }
 
-    fn items_of_sets_and_maps(self, node: &Node, found: &mut Found) {
+    fn items_of_sets_and_maps(self, node: &SchemaNode, found: &mut CrdErrors) {
         let (Some(items), Some(list_type @ ("set" | "map"))) = (&node.items, node.list_type.as_deref()) else {
             return;
         };

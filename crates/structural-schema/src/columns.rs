@@ -5,9 +5,8 @@ use serde_json::Value;
 use super::cause::FieldError;
 use super::duration::Timestamp;
 use super::golang::{self, Num};
-use super::jsonpath::{self, Step};
-use super::path::Path;
-use super::steps;
+use super::jsonpath::{self, PathStep};
+use super::path::ValuePath;
 
 /// The value of a column for an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +38,8 @@ pub struct PrinterColumn {
     pub description: String,
     /// The priority. Columns above zero are only shown in wide tables.
     pub priority: i64,
-    steps: Vec<Step>,
+    /// Its path; `None` if it is not valid or not supported, so that the cells are empty.
+    steps: Option<Vec<PathStep>>,
 }
 
 /// All additional columns of a version.
@@ -56,7 +56,7 @@ fn text<'v>(column: &'v Value, name: &str) -> &'v str {
 impl PrinterColumns {
     /// Returns the errors in `additionalPrinterColumns` at `path`.
     pub fn check(columns: &[Value], path: &str) -> Vec<FieldError> {
-        let all = Path::Text(path);
+        let all = ValuePath::Text(path);
         let mut causes = Vec::new();
         for (index, column) in columns.iter().enumerate() {
             check_one(column, &all.index(index), &mut causes);
@@ -64,14 +64,11 @@ impl PrinterColumns {
         causes
     }
 
-    /// Reads `additionalPrinterColumns`. From the first invalid path on, columns are left out.
+    /// Reads `additionalPrinterColumns`.
     pub fn parse(columns: &[Value]) -> Self {
         let mut parsed = Vec::new();
         for column in columns {
             let path = text(column, "jsonPath");
-            let Some(steps) = jsonpath::parse(path) else {
-                break;
-            };
             let description = match text(column, "description") {
                 "" => format!("Custom resource definition column (in JSONPath format): {path}"),
                 description => description.to_owned(),
@@ -82,7 +79,7 @@ impl PrinterColumns {
                 format: text(column, "format").to_owned(),
                 description,
                 priority: column.get("priority").and_then(Value::as_i64).unwrap_or(0),
-                steps,
+                steps: jsonpath::parse(path),
             });
         }
         Self { columns: parsed }
@@ -100,7 +97,7 @@ impl PrinterColumns {
     }
 }
 
-fn check_one(column: &Value, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+fn check_one(column: &Value, path: &ValuePath<'_>, causes: &mut Vec<FieldError>) {
     if text(column, "name").is_empty() {
         causes.push(FieldError::required(&path.child("name"), ""));
     }
@@ -131,15 +128,15 @@ fn check_one(column: &Value, path: &Path<'_>, causes: &mut Vec<FieldError>) {
 
 impl PrinterColumn {
     fn cell(&self, object: &Value) -> PrinterCell {
-        let found = steps::find(&self.steps, object);
+        let found = self.steps.as_ref().and_then(|steps| jsonpath::find(steps, object));
         let Some(value) = found.as_ref().and_then(|found| found.first()) else {
             return PrinterCell::Empty;
         };
-        let number = match value.as_ref() {
+        let number = match value {
             Value::Number(number) => Some(golang::number(number)),
             _ => None,
         };
-        match (self.kind.as_str(), value.as_ref()) {
+        match (self.kind.as_str(), *value) {
             ("string", value) => PrinterCell::Text(printed(value)),
             ("boolean", Value::Bool(bool)) => PrinterCell::Boolean(*bool),
             ("integer", _) => match number {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cel::{Fail, Meter, Program, Type, Val, compile_with, untyped};
+use super::cel::{CelProgram, CelType, Fail, Meter, Val, compile_with, untyped};
 
 /// An expression in CEL that is true or false. Its variables have no declared types.
 ///
@@ -18,7 +18,7 @@ use super::cel::{Fail, Meter, Program, Type, Val, compile_with, untyped};
 /// ```
 #[derive(Debug)]
 pub struct CelCondition {
-    program: Program,
+    program: CelProgram,
 }
 
 /// Why a condition cannot be compiled, or has no result.
@@ -42,10 +42,10 @@ impl CelCondition {
     ///
     /// The expression is not valid CEL, uses an unknown name, or its result is no boolean.
     pub fn compile(expression: &str, variables: &[&str]) -> Result<Self, CelError> {
-        let names = variables.iter().map(|name| ((*name).to_owned(), Type::Dyn)).collect();
+        let names = variables.iter().map(|name| ((*name).to_owned(), CelType::Dyn)).collect();
         let compiled = compile_with(expression, names).map_err(CelError::Invalid)?;
         match compiled.result {
-            Type::Bool | Type::Dyn => Ok(Self { program: compiled.program }),
+            CelType::Bool | CelType::Dyn => Ok(Self { program: compiled.program }),
             _ => Err(CelError::Invalid("must evaluate to bool".to_owned())),
         }
     }

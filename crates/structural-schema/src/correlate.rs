@@ -4,14 +4,14 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 use super::golang;
-use super::node::{Kind, Node};
+use super::node::{NodeKind, SchemaNode};
 
 /// A new value, its old value, and their schema.
 #[derive(Clone, Copy)]
 pub(crate) struct Correlation<'a> {
     pub(crate) new: &'a Value,
     pub(crate) old: &'a Value,
-    pub(crate) node: &'a Node,
+    pub(crate) node: &'a SchemaNode,
 }
 
 impl<'a> Correlation<'a> {
@@ -59,10 +59,10 @@ pub(crate) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    pub(crate) fn of(node: &'a Node, old: Option<&'a Value>) -> Self {
+    pub(crate) fn of(node: &'a SchemaNode, old: Option<&'a Value>) -> Self {
         let mut elements = Self { keys: &node.list_keys, by_key: HashMap::new() };
         if let Some(Value::Array(items)) = old
-            && node.kind == Kind::Array
+            && node.kind == NodeKind::Array
             && node.is_map_list()
             && !node.list_keys.is_empty()
         {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::fmt;
 
 use super::limits;
-use super::node::Node;
+use super::node::SchemaNode;
 
 /// The defaults would make an object far larger than any that an API server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +23,12 @@ impl std::error::Error for TooLarge {}
 /// # Errors
 ///
 /// [`TooLarge`] if nested defaults multiply. Some defaults are set then.
-pub(crate) fn default(root: &Node, object: &mut Value) -> Result<(), TooLarge> {
+pub(crate) fn default(root: &SchemaNode, object: &mut Value) -> Result<(), TooLarge> {
     let mut left = limits::DEFAULTS;
     fill(object, root, &mut left)
 }
 
-fn fill(value: &mut Value, node: &Node, left: &mut usize) -> Result<(), TooLarge> {
+fn fill(value: &mut Value, node: &SchemaNode, left: &mut usize) -> Result<(), TooLarge> {
     match value {
         Value::Object(members) => {
             for (name, member) in &node.properties {
@@ -64,7 +64,7 @@ fn fill(value: &mut Value, node: &Node, left: &mut usize) -> Result<(), TooLarge
     Ok(())
 }
 
-fn replace_null(value: &mut Value, node: &Node, left: &mut usize) -> Result<(), TooLarge> {
+fn replace_null(value: &mut Value, node: &SchemaNode, left: &mut usize) -> Result<(), TooLarge> {
     if value.is_null()
         && !node.nullable
         && let Some(default) = &node.default
@@ -75,7 +75,7 @@ fn replace_null(value: &mut Value, node: &Node, left: &mut usize) -> Result<(), 
     Ok(())
 }
 
-fn spend(node: &Node, left: &mut usize) -> Result<(), TooLarge> {
+fn spend(node: &SchemaNode, left: &mut usize) -> Result<(), TooLarge> {
     *left = left.checked_sub(node.default_size).ok_or(TooLarge)?;
     Ok(())
 }

@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use super::cause::{FieldError, shown};
-use super::faults::Types;
+use super::faults::TypeReading;
 use super::limits;
-use super::node::Node;
-use super::path::Path;
+use super::node::SchemaNode;
+use super::path::ValuePath;
 use super::programs::Programs;
 use super::unknown::Unknown;
 use super::validate::values;
 use super::{meta, prune, runner};
 
 /// Returns the errors of every default that is not valid, or that has unknown fields.
-pub(crate) fn check(root: &Node, programs: &Programs, path: &Path<'_>) -> Vec<FieldError> {
+pub(crate) fn check(root: &SchemaNode, programs: &Programs, path: &ValuePath<'_>) -> Vec<FieldError> {
     let mut causes = Vec::new();
     if let Some(default) = &root.default {
         one((root, programs), default, true, &path.child("default"), &mut causes);
@@ -22,7 +22,7 @@ pub(crate) fn check(root: &Node, programs: &Programs, path: &Path<'_>) -> Vec<Fi
     causes
 }
 
-fn inside(node: &Node, programs: &Programs, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+fn inside(node: &SchemaNode, programs: &Programs, path: &ValuePath<'_>, causes: &mut Vec<FieldError>) {
     if causes.len() > limits::PROBLEMS {
         return;
     }
@@ -39,10 +39,10 @@ fn inside(node: &Node, programs: &Programs, path: &Path<'_>, causes: &mut Vec<Fi
 }
 
 fn one(
-    (node, programs): (&Node, &Programs),
+    (node, programs): (&SchemaNode, &Programs),
     default: &Value,
     is_resource: bool,
-    path: &Path<'_>,
+    path: &ValuePath<'_>,
     causes: &mut Vec<FieldError>,
 ) {
     let mut pruned = default.clone();
@@ -58,7 +58,7 @@ fn one(
     if causes.len() > before {
         return;
     }
-    causes.extend(values(node, default, None, path, Types::AsInDefaults));
+    causes.extend(values(node, default, None, path, TypeReading::AsInDefaults));
     if causes.len() > before || !node.has_rules {
         return;
     }
@@ -70,7 +70,7 @@ fn one(
 }
 
 /// Prunes every default of a schema like an object.
-pub(crate) fn prune_all(node: &mut Node) {
+pub(crate) fn prune_all(node: &mut SchemaNode) {
     if let Some(mut default) = node.default.take() {
         prune::fields_only(&mut default, node, node.embedded);
         meta::prune_embedded(&mut default, node, &mut String::new(), &mut Unknown::default());

@@ -170,9 +170,9 @@ fn unit(name: &str) -> Option<i128> {
 ///
 /// # Errors
 ///
-/// The error in the duration, in Go's words.
+/// The string is not a duration.
 pub fn parse(text: &str) -> Result<i64, String> {
-    let invalid = || format!("time: invalid duration {}", super::golang::quote(text));
+    let invalid = || format!("invalid duration {text:?}");
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -193,13 +193,7 @@ pub fn parse(text: &str) -> Result<i64, String> {
         if (whole.is_empty() && part.is_empty()) || part.contains('.') || whole.len() > 19 {
             return Err(invalid());
         }
-        if name.is_empty() {
-            return Err(format!("time: missing unit in duration {}", super::golang::quote(text)));
-        }
-        let unit = unit(name).ok_or_else(|| {
-            let quote = super::golang::quote;
-            format!("time: unknown unit {} in duration {}", quote(name), quote(text))
-        })?;
+        let unit = unit(name).ok_or_else(invalid)?;
         let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
         let part: String = part.chars().take(18).collect();
         let fraction = if part.is_empty() {
@@ -212,50 +206,4 @@ pub fn parse(text: &str) -> Result<i64, String> {
         rest = after;
     }
     i64::try_from(if negative { -total } else { total }).map_err(|_| invalid())
-}
-
-/// Parses a duration, or else any string with numbers and units, such as `3 days and 2 hours`.
-pub(crate) fn parse_loose(text: &str) -> Result<i64, String> {
-    if let Ok(nanos) = parse(text) {
-        return Ok(nanos);
-    }
-    let mut total: i64 = 0;
-    let mut found = false;
-    let mut rest = text;
-    while let Some(start) = rest.find(|char: char| char.is_ascii_digit()) {
-        let digits_end = rest[start..].find(|char: char| !char.is_ascii_digit()).map_or(rest.len(), |end| start + end);
-        let after = rest[digits_end..].trim_start_matches(['\t', '\n', '\x0c', '\r', ' ']);
-        let is_letter = |char: char| char.is_ascii_alphabetic() || char == '\u{b5}';
-        let name_end = after.find(|char: char| !is_letter(char)).unwrap_or(after.len());
-        if name_end > 0 {
-            let number: i64 = rest[start..digits_end].parse().map_err(|_| "value out of range".to_owned())?;
-            for unit in loose_units(&after[..name_end].to_lowercase()) {
-                found = true;
-                total = total.wrapping_add(number.wrapping_mul(unit));
-            }
-        }
-        rest = &after[name_end..];
-    }
-    if found { Ok(total) } else { Err(format!("unable to parse {text} as duration")) }
-}
-
-/// Returns all units that a word can mean. The last spelling of each may have more letters after it.
-fn loose_units(word: &str) -> impl Iterator<Item = i64> {
-    const SECOND: i64 = 1_000_000_000;
-    let units: [(&[&str], i64); 8] = [
-        (&["ns", "nano"], 1),
-        (&["us", "\u{b5}s", "micro"], 1_000),
-        (&["ms", "milli"], 1_000_000),
-        (&["s", "sec"], SECOND),
-        (&["m", "min"], 60 * SECOND),
-        (&["h", "hr", "hour"], 3600 * SECOND),
-        (&["d", "day"], 86_400 * SECOND),
-        (&["w", "wk", "week"], 7 * 86_400 * SECOND),
-    ];
-    let word = word.to_owned();
-    units.into_iter().filter_map(move |(spellings, unit)| {
-        let exact = spellings.contains(&word.as_str());
-        let begins = spellings.last().is_some_and(|last| word.starts_with(last));
-        (exact || begins).then_some(unit)
-    })
 }

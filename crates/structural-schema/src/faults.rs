@@ -2,11 +2,11 @@
 
 use super::cause::FieldError;
 use super::golang;
-use super::path::Path;
+use super::path::ValuePath;
 
 /// How types are read: defaults are checked without `x-kubernetes-int-or-string`, and with every format.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Types {
+pub(crate) enum TypeReading {
     AsRead,
     AsInDefaults,
 }
@@ -17,27 +17,29 @@ pub(crate) struct Violation {
     pub(crate) cause: FieldError,
 }
 
-pub(crate) struct Run<'r> {
+pub(crate) struct ValidationRun<'r> {
     pub(crate) faults: Vec<Violation>,
-    pub(super) prefix: &'r Path<'r>,
-    pub(super) types: Types,
+    pub(super) prefix: &'r ValuePath<'r>,
+    pub(super) types: TypeReading,
     pub(super) steps: u64,
 }
 
-/// The number of matches, for the comparison of alternatives.
-pub(crate) type Matches = usize;
-
 /// Returns a path as in messages: empty for the whole value.
-pub(crate) fn name(path: &Path<'_>) -> String {
+pub(crate) fn name(path: &ValuePath<'_>) -> String {
     match path {
-        Path::Whole => String::new(),
+        ValuePath::Whole => String::new(),
         _ => path.to_string(),
     }
 }
 
-impl Run<'_> {
+impl ValidationRun<'_> {
     /// Adds an error of the value at `path`.
-    pub(crate) fn fault(&mut self, path: &Path<'_>, text: String, cause: impl FnOnce(&Path<'_>, &str) -> FieldError) {
+    pub(crate) fn fault(
+        &mut self,
+        path: &ValuePath<'_>,
+        text: String,
+        cause: impl FnOnce(&ValuePath<'_>, &str) -> FieldError,
+    ) {
         let named = name(path);
         let cause = match named.as_str() {
             "" => cause(self.prefix, &text),
@@ -60,7 +62,7 @@ impl Run<'_> {
         }
     }
 
-    pub(crate) fn wrong_type(&mut self, path: &Path<'_>, wanted: &str, found: &str) {
+    pub(crate) fn wrong_type(&mut self, path: &ValuePath<'_>, wanted: &str, found: &str) {
         let found = golang::quote(found);
         let text = format!("{} in body must be of type {wanted}: {found}", name(path));
         self.fault(path, text, |path, text| FieldError::type_invalid(path, &found, text));

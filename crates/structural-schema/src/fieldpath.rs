@@ -1,9 +1,9 @@
 //! The `fieldPath` of a rule, such as `.spec.list['a key']`.
 
-use super::node::{Additional, Node};
+use super::node::{Additional, SchemaNode};
 
 /// Returns the path in the form that is appended to the value's path, or `None` if the schema has no such field.
-pub(crate) fn normal(node: &Node, text: &str) -> Option<String> {
+pub(crate) fn normal(node: &SchemaNode, text: &str) -> Option<String> {
     let mut out = String::new();
     let mut node = Some(node);
     let mut rest = text;

@@ -1,8 +1,15 @@
 //! Values in the notation that kube-apiserver prints.
 
-use serde_json::Number;
+use serde_json::{Number, Value};
 
-pub(crate) use kube_field_manager::golang::{json, quote};
+/// Returns a string in quotes.
+pub(crate) fn quote(text: &str) -> String {
+    format!("{text:?}")
+}
+
+pub(crate) fn json(value: &Value) -> String {
+    value.to_string()
+}
 
 /// A number as in kube-apiserver: a float, unless it is a 64-bit integer.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,4 +1,6 @@
 //! The paths of printer columns, such as `.status.conditions[?(@.type=="Ready")].status`.
+//!
+//! Fields, keys in quotes, indexes, wildcards and filters by equality are supported: what columns of CRDs use.
 
 use serde_json::Value;
 
@@ -6,225 +8,121 @@ use super::limits;
 
 /// The steps of a path from the object to a value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     Field(String),
-    Wildcard,
-    Recursive,
-    Slice([Option<i64>; 3], bool),
-    Union(Vec<Vec<Step>>),
-    Filter(Vec<Step>, Option<(Operator, Vec<Step>)>),
-    Constant(Value),
+    /// An element of a list; negative numbers count from its end.
+    Index(i64),
+    /// All members or elements.
+    All,
+    /// The elements whose value at a path equals, or differs from, a constant. Without a constant, the elements that have
+    /// the path.
+    Filter(Vec<PathStep>, Option<(bool, Value)>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Operator {
-    Less,
-    LessOrEqual,
-    Equal,
-    Unequal,
-    GreaterOrEqual,
-    Greater,
-    Unknown,
-}
-
-/// Parses a path, or returns `None` if it is not valid.
-pub(crate) fn parse(text: &str) -> Option<Vec<Step>> {
+/// Parses a path, or returns `None` if it is not valid or not supported.
+pub(crate) fn parse(text: &str) -> Option<Vec<PathStep>> {
     if text.len() > limits::EXPRESSION_BYTES {
         return None;
     }
-    steps(text, 0)
-}
-
-/// Returns whether a character ends a name.
-fn is_end(char: char) -> bool {
-    matches!(char, ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}')
-}
-
-fn steps(text: &str, depth: usize) -> Option<Vec<Step>> {
-    if depth > 10 {
-        return None;
-    }
-    let mut steps: Vec<Step> = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("[?(") {
-            let (filter, after) = filter(after, depth)?;
-            steps.push(filter);
-            rest = after;
-        } else if let Some(after) = rest.strip_prefix("..") {
-            if steps.last() == Some(&Step::Recursive) {
-                return None;
-            }
-            steps.push(Step::Recursive);
-            rest = after;
-            if rest.starts_with(|char: char| char == '_' || char.is_alphanumeric()) {
-                let (field, after) = field(rest);
-                steps.push(field);
-                rest = after;
-            }
-        } else {
-            let after = &rest[first.len_utf8()..];
-            rest = match first {
-                ' ' | '@' | '$' => after,
-                '.' => {
-                    let (field, after) = field(after);
-                    steps.push(field);
-                    after
-                }
-                '[' => {
-                    let (inside, after) = after.split_once(']').filter(|(inside, _)| !inside.contains('\n'))?;
-                    array(inside, depth, &mut steps)?;
-                    after
-                }
-                '"' | '\'' => {
-                    let end = quote_end(after, first)?;
-                    steps.push(Step::Constant(Value::from(unquote(&after[..end])?)));
-                    &after[end + 1..]
-                }
-                '+' | '-' | '0'..='9' => {
-                    let end = after.find(|char: char| char != '.' && !char.is_ascii_digit()).unwrap_or(after.len());
-                    let digits = &rest[..1 + end];
-                    let number = match digits.parse::<i64>() {
-                        Ok(int) => Value::from(int),
-                        Err(_) => Value::from(digits.parse::<f64>().ok()?),
-                    };
-                    steps.push(Step::Constant(number));
-                    &rest[1 + end..]
-                }
-                _ => {
-                    let end = rest.find(is_end).unwrap_or(rest.len());
-                    let word = rest[..end].parse::<bool>().ok()?;
-                    steps.push(Step::Constant(Value::from(word)));
-                    &rest[end..]
-                }
-            };
-        }
+    let mut steps = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (step, after) = match rest.strip_prefix("[?(") {
+            Some(filter) => filter_step(filter)?,
+            None => match rest.strip_prefix('[') {
+                Some(inside) => bracket(inside)?,
+                None => field(rest.strip_prefix('.')?)?,
+            },
+        };
+        steps.push(step);
+        rest = after;
     }
     Some(steps)
 }
 
 /// Reads a field name. A backslash escapes the next character.
-fn field(text: &str) -> (Step, &str) {
-    let mut end = text.len();
-    let mut chars = text.char_indices();
-    while let Some((at, char)) = chars.next() {
-        if char == '\\' {
-            chars.next();
-        } else if is_end(char) {
-            end = at;
-            break;
-        }
-    }
-    let step = match &text[..end] {
-        "*" => Step::Wildcard,
-        name => Step::Field(name.replace('\\', "")),
+fn field(text: &str) -> Option<(PathStep, &str)> {
+    let mut is_escaped = false;
+    let ends = |char: char| {
+        let ends = !is_escaped && " .[]=!".contains(char);
+        is_escaped = char == '\\' && !is_escaped;
+        ends
     };
-    (step, &text[end..])
+    let (name, after) = text.split_at(text.find(ends).unwrap_or(text.len()));
+    let step = if name == "*" { PathStep::All } else { PathStep::Field(name.replace('\\', "")) };
+    (!name.is_empty()).then_some((step, after))
 }
 
-fn array(inside: &str, depth: usize, out: &mut Vec<Step>) -> Option<()> {
-    let inside = if inside == "*" { ":" } else { inside };
-    if inside.contains(',') {
-        let parts: Option<Vec<_>> =
-            inside.split(',').map(|part| steps(&format!("[{}]", part.trim_matches(' ')), depth + 1)).collect();
-        out.push(Step::Union(parts?));
-        return Some(());
+/// Reads a key in quotes, an index or a wildcard in brackets.
+fn bracket(text: &str) -> Option<(PathStep, &str)> {
+    let quote = text.chars().next().filter(|char| matches!(char, '\'' | '"'));
+    if let Some(quote) = quote {
+        let (key, after) = text[1..].split_once(quote)?;
+        return Some((PathStep::Field(key.replace('\\', "")), after.strip_prefix(']')?));
     }
-    let key = inside.strip_prefix('\'').and_then(|key| key.strip_suffix('\''));
-    if let Some(key) = key.filter(|key| !key.contains('\'')) {
-        out.extend(steps(&format!(".{key}"), depth + 1)?);
-        return Some(());
+    let (inside, after) = text.split_once(']')?;
+    let step = if inside == "*" { PathStep::All } else { PathStep::Index(inside.parse().ok()?) };
+    Some((step, after))
+}
+
+/// Reads a filter such as `@.type=="Ready")]`.
+fn filter_step(text: &str) -> Option<(PathStep, &str)> {
+    let (inside, after) = text.split_once(")]")?;
+    let inside = inside.trim().strip_prefix('@')?;
+    let (path, wanted) = match (inside.split_once("=="), inside.split_once("!=")) {
+        (Some((path, value)), _) => (path, Some((true, constant(value.trim())?))),
+        (None, Some((path, value))) => (path, Some((false, constant(value.trim())?))),
+        (None, None) => (inside, None),
+    };
+    Some((PathStep::Filter(parse(path)?, wanted), after))
+}
+
+fn constant(text: &str) -> Option<Value> {
+    let quote = text.chars().next().filter(|char| matches!(char, '\'' | '"'));
+    match quote {
+        Some(quote) => text[1..].strip_suffix(quote).map(Value::from),
+        None => serde_json::from_str(text).ok(),
     }
-    let mut parts = inside.split(':');
-    let mut bounds = [None; 3];
-    for bound in &mut bounds {
-        *bound = match parts.next() {
-            None | Some("") => None,
-            Some(digits) => Some(digits.parse::<i64>().ok().filter(|_| !digits.starts_with('+'))?),
+}
+
+/// Returns the values at the end of a path, or `None` if an index is not in its list.
+pub(crate) fn find<'v>(steps: &[PathStep], object: &'v Value) -> Option<Vec<&'v Value>> {
+    let mut values = vec![object];
+    for step in steps {
+        values = match step {
+            PathStep::Field(name) => values.into_iter().filter_map(|value| value.get(name)).collect(),
+            PathStep::All => values.into_iter().flat_map(inner).collect(),
+            PathStep::Index(index) => {
+                let at = |value: &'v Value| {
+                    let items = value.as_array()?;
+                    let index = if *index < 0 {
+                        items.len().checked_add_signed(isize::try_from(*index).ok()?)?
+                    } else {
+                        usize::try_from(*index).ok()?
+                    };
+                    items.get(index)
+                };
+                values.into_iter().map(at).collect::<Option<_>>()?
+            }
+            PathStep::Filter(path, wanted) => {
+                let passes = |item: &&Value| {
+                    let found = find(path, item).unwrap_or_default();
+                    match wanted {
+                        Some((equal, wanted)) => found.first().is_some_and(|found| (*found == wanted) == *equal),
+                        None => !found.is_empty(),
+                    }
+                };
+                values.into_iter().flat_map(inner).filter(passes).collect()
+            }
         };
     }
-    if parts.next().is_some() {
-        return None;
-    }
-    let single = !inside.contains(':');
-    if single {
-        bounds[1] = Some(bounds[0].unwrap_or(0).checked_add(1)?);
-    }
-    out.push(Step::Slice(bounds, single));
-    Some(())
+    Some(values)
 }
 
-fn filter(text: &str, depth: usize) -> Option<(Step, &str)> {
-    let mut quote = None;
-    let mut closed = false;
-    let mut last = '(';
-    let mut end = None;
-    for (at, char) in text.char_indices() {
-        match char {
-            '\n' => return None,
-            '"' | '\'' if quote.is_none() => quote = Some(char),
-            '"' | '\'' if last != '\\' && quote == Some(char) => closed = true,
-            ')' if quote.is_some() == closed => {
-                end = Some(at);
-                break;
-            }
-            _ => {}
-        }
-        last = char;
+fn inner(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(members) => members.values().collect(),
+        _ => Vec::new(),
     }
-    let end = end?;
-    let inside = &text[..end];
-    let after = text[end + 1..].strip_prefix(']')?;
-    let is_sign = |char: char| matches!(char, '!' | '<' | '>' | '=');
-    let left_end = inside.find(is_sign).filter(|at| *at > 0);
-    let Some(left_end) = left_end else {
-        return Some((Step::Filter(steps(inside, depth + 1)?, None), after));
-    };
-    let (left, signed) = inside.split_at(left_end);
-    let sign_end = signed.find(|char: char| !is_sign(char)).unwrap_or(signed.len());
-    let (sign, right) = signed.split_at(sign_end);
-    if right.is_empty() {
-        return Some((Step::Filter(steps(inside, depth + 1)?, None), after));
-    }
-    let operator = match sign {
-        "<" => Operator::Less,
-        "<=" => Operator::LessOrEqual,
-        "==" => Operator::Equal,
-        "!=" => Operator::Unequal,
-        ">=" => Operator::GreaterOrEqual,
-        ">" => Operator::Greater,
-        _ => Operator::Unknown,
-    };
-    Some((Step::Filter(steps(left, depth + 1)?, Some((operator, steps(right, depth + 1)?))), after))
-}
-
-fn quote_end(text: &str, quote: char) -> Option<usize> {
-    let mut last = quote;
-    for (at, char) in text.char_indices() {
-        if char == '\n' {
-            return None;
-        }
-        if char == quote && last != '\\' {
-            return Some(at);
-        }
-        last = char;
-    }
-    None
-}
-
-fn unquote(text: &str) -> Option<String> {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars();
-    while let Some(char) = rest.next() {
-        let escaped = if char == '\\' { rest.next()? } else { '\0' };
-        out.push(match escaped {
-            '\0' => char,
-            'n' => '\n',
-            't' => '\t',
-            'r' => '\r',
-            '\\' | '"' | '\'' => escaped,
-            _ => return None,
-        });
-    }
-    Some(out)
 }

@@ -7,9 +7,7 @@ mod golang;
 mod path;
 mod cause;
 // Strings: patterns, formats, names, times.
-mod translate;
 mod pattern;
-mod escapes;
 pub mod identifier;
 mod quantity;
 mod duration;
@@ -49,7 +47,6 @@ mod defaults;
 mod schema;
 // Printer columns.
 mod jsonpath;
-mod steps;
 mod columns;
 
 pub use cause::{FieldError, FieldErrorReason};

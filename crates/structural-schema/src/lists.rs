@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use super::cause::{FieldError, shown};
 use super::golang;
 use super::limits;
-use super::node::Node;
-use super::path::Path;
+use super::node::SchemaNode;
+use super::path::ValuePath;
 
 /// Reports every duplicate element of a set, or duplicate key of a map list.
-pub(crate) fn check(value: &Value, node: &Node, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+pub(crate) fn check(value: &Value, node: &SchemaNode, path: &ValuePath<'_>, causes: &mut Vec<FieldError>) {
     if causes.len() > limits::PROBLEMS {
         return;
     }
@@ -46,7 +46,7 @@ pub(crate) fn check(value: &Value, node: &Node, path: &Path<'_>, causes: &mut Ve
     }
 }
 
-fn check_map(items: &[Value], keys: &[String], path: &Path<'_>, causes: &mut Vec<FieldError>) {
+fn check_map(items: &[Value], keys: &[String], path: &ValuePath<'_>, causes: &mut Vec<FieldError>) {
     let is_element = |item: &Value| item.is_null() || item.is_object();
     if let Some(index) = items.iter().position(|item| !is_element(item)) {
         let detail = "must be an object for an array of list-type map";

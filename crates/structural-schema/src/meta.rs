@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::cause::{FieldError, shown};
 use super::golang;
 use super::limits;
-use super::node::Node;
-use super::path::Path;
+use super::node::SchemaNode;
+use super::path::ValuePath;
 use super::unknown::{Unknown, push_name};
 
 const FIELDS: [&str; 15] = [
@@ -61,7 +61,7 @@ fn keep(members: &mut Map<String, Value>, fields: &[&str], path: &str, unknown: 
 }
 
 /// Removes unknown and empty fields from the metadata of embedded resources.
-pub(super) fn prune_embedded(value: &mut Value, node: &Node, path: &mut String, unknown: &mut Unknown) {
+pub(super) fn prune_embedded(value: &mut Value, node: &SchemaNode, path: &mut String, unknown: &mut Unknown) {
     let length = path.len();
     match value {
         Value::Object(members) => {
@@ -112,8 +112,8 @@ fn says_nothing(value: &Value) -> bool {
 /// Checks the types and metadata of embedded resources, and of the object itself with `is_resource`.
 pub(crate) fn check_inside(
     value: &Value,
-    node: &Node,
-    path: &Path<'_>,
+    node: &SchemaNode,
+    path: &ValuePath<'_>,
     is_resource: bool,
     causes: &mut Vec<FieldError>,
 ) {
@@ -145,7 +145,7 @@ pub(crate) fn check_inside(
     }
 }
 
-fn check_resource(members: &Map<String, Value>, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+fn check_resource(members: &Map<String, Value>, path: &ValuePath<'_>, causes: &mut Vec<FieldError>) {
     for name in ["apiVersion", "kind"] {
         let at = path.child(name);
         match members.get(name) {
@@ -170,18 +170,12 @@ fn wrong_version(text: &str) -> Option<String> {
 }
 
 fn wrong_kind(text: &str) -> Option<String> {
-    let mut wrong = Vec::new();
-    if text.len() > 63 {
-        wrong.push("must be no more than 63 characters".to_owned());
-    }
-    if !super::formats::is_dns_1035_label(&text.to_lowercase()) {
-        wrong.push(super::formats::DNS_1035_LABEL.to_owned());
-    }
-    (!wrong.is_empty()).then(|| format!("may have mixed case, but should otherwise match: {}", wrong.join(",")))
+    let fits = text.len() <= 63 && super::formats::is_dns_1035_label(&text.to_lowercase());
+    (!fits).then(|| "must be a DNS-1035 label, which may have capitals".to_owned())
 }
 
 /// Checks the types of the metadata fields, but not their values.
-fn check_metadata(metadata: &Value, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+fn check_metadata(metadata: &Value, path: &ValuePath<'_>, causes: &mut Vec<FieldError>) {
     let Value::Object(fields) = metadata else {
         if !metadata.is_null() {
             causes.push(FieldError::invalid(path, &shown(metadata), "must be an object"));

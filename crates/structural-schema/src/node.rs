@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// The type of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     #[default]
     Unset,
     Object,
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     Other(String),
 }
 
-impl Kind {
+impl NodeKind {
     pub(crate) fn of(name: &str) -> Self {
         match name {
             "" => Self::Unset,
@@ -53,7 +53,7 @@ pub(crate) enum Additional {
     #[default]
     Unset,
     Allowed(bool),
-    Schema(Box<Node>),
+    Schema(Box<SchemaNode>),
 }
 
 impl Additional {
@@ -61,7 +61,7 @@ impl Additional {
         !matches!(self, Self::Unset)
     }
 
-    pub(crate) fn schema(&self) -> Option<&Node> {
+    pub(crate) fn schema(&self) -> Option<&SchemaNode> {
         match self {
             Self::Schema(node) => Some(node),
             _ => None,
@@ -71,11 +71,11 @@ impl Additional {
 
 /// One node of a schema.
 #[derive(Debug, Default)]
-pub(crate) struct Node {
-    pub(crate) kind: Kind,
-    pub(crate) properties: BTreeMap<String, Node>,
+pub(crate) struct SchemaNode {
+    pub(crate) kind: NodeKind,
+    pub(crate) properties: BTreeMap<String, SchemaNode>,
     pub(crate) additional: Additional,
-    pub(crate) items: Option<Box<Node>>,
+    pub(crate) items: Option<Box<SchemaNode>>,
     pub(crate) nullable: bool,
     pub(crate) default: Option<Value>,
     /// The size of a copy of the default.
@@ -86,7 +86,7 @@ pub(crate) struct Node {
     pub(crate) list_type: Option<String>,
     pub(crate) list_keys: Vec<String>,
     pub(crate) map_type: Option<String>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<SchemaRule>,
     /// Whether this node or one below it has rules.
     pub(crate) has_rules: bool,
     pub(crate) checks: Checks,
@@ -113,10 +113,10 @@ pub(crate) struct Checks {
     pub(crate) min_properties: Option<i64>,
     pub(crate) options: Vec<Value>,
     pub(crate) required: Vec<String>,
-    pub(crate) all_of: Vec<Node>,
-    pub(crate) any_of: Vec<Node>,
-    pub(crate) one_of: Vec<Node>,
-    pub(crate) not: Option<Box<Node>>,
+    pub(crate) all_of: Vec<SchemaNode>,
+    pub(crate) any_of: Vec<SchemaNode>,
+    pub(crate) one_of: Vec<SchemaNode>,
+    pub(crate) not: Option<Box<SchemaNode>>,
 }
 
 /// The fields that matter only while a CRD is checked.
@@ -133,7 +133,7 @@ pub(crate) struct AsRead {
 
 /// A rule as in the schema.
 #[derive(Debug, Default)]
-pub(crate) struct Rule {
+pub(crate) struct SchemaRule {
     pub(crate) rule: String,
     pub(crate) message: String,
     pub(crate) message_expression: String,
@@ -144,9 +144,9 @@ pub(crate) struct Rule {
     pub(crate) number: usize,
 }
 
-impl Node {
+impl SchemaNode {
     /// Returns all schemas directly below, in the structure and in the checks.
-    pub(crate) fn inner_mut(&mut self) -> impl Iterator<Item = &mut Node> {
+    pub(crate) fn inner_mut(&mut self) -> impl Iterator<Item = &mut SchemaNode> {
         let additional = match &mut self.additional {
             Additional::Schema(node) => Some(&mut **node),
             _ => None,
@@ -163,7 +163,7 @@ impl Node {
     }
 
     /// Returns all schemas directly below.
-    pub(crate) fn inner(&self) -> impl Iterator<Item = &Node> {
+    pub(crate) fn inner(&self) -> impl Iterator<Item = &SchemaNode> {
         let checks = &self.checks;
         self.properties
             .values()
@@ -189,7 +189,7 @@ impl Node {
     }
 
     /// Returns the schema of a member: a property, or that of additional properties.
-    pub(crate) fn member(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn member(&self, name: &str) -> Option<&SchemaNode> {
         self.properties.get(name).or_else(|| self.additional.schema())
     }
 }

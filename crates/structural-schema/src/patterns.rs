@@ -4,10 +4,9 @@ use regex::Regex;
 use std::collections::BTreeMap;
 
 use super::cause::FieldError;
-use super::node::Node;
-use super::path::Path;
-use super::pattern::build;
-use super::translate::translate;
+use super::node::SchemaNode;
+use super::path::ValuePath;
+use super::pattern::Translated;
 use super::{golang, limits};
 
 /// Compiles every pattern of a schema in place. Invalid patterns are left for the check of the schema.
@@ -15,7 +14,7 @@ use super::{golang, limits};
 /// # Errors
 ///
 /// The patterns together are too large.
-pub(crate) fn compile_all(root: &mut Node, path: &Path<'_>) -> Result<(), Vec<FieldError>> {
+pub(crate) fn compile_all(root: &mut SchemaNode, path: &ValuePath<'_>) -> Result<(), Vec<FieldError>> {
     let mut compiler = Compiler { done: BTreeMap::new(), parts: 0, refused: None };
     compiler.compile_inside(root);
     let Some((pattern, why)) = compiler.refused else {
@@ -31,7 +30,7 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn compile_inside(&mut self, node: &mut Node) {
+    fn compile_inside(&mut self, node: &mut SchemaNode) {
         if !node.checks.pattern.is_empty() && self.refused.is_none() {
             node.checks.regex = self.compiled(&node.checks.pattern);
         }
@@ -44,18 +43,14 @@ impl Compiler {
         if let Some(done) = self.done.get(pattern) {
             return done.clone();
         }
-        let compiled = match translate(pattern) {
-            Ok(translated) => {
-                self.parts = self.parts.saturating_add(translated.parts);
-                if self.parts > limits::PATTERN_PARTS {
-                    let why = "the patterns of this schema are too large";
-                    self.refused.get_or_insert_with(|| (pattern.to_owned(), why.to_owned()));
-                    None
-                } else {
-                    build(&translated.text).ok()
-                }
-            }
-            Err(_) => None,
+        let translated = Translated::of(pattern);
+        self.parts = self.parts.saturating_add(translated.parts);
+        let compiled = if self.parts > limits::PATTERN_PARTS {
+            let why = "the patterns of this schema are too large";
+            self.refused.get_or_insert_with(|| (pattern.to_owned(), why.to_owned()));
+            None
+        } else {
+            translated.build().ok()
         };
         self.done.insert(pattern.to_owned(), compiled.clone());
         compiled

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::cel::Program;
-use super::node::Rule;
+use super::cel::CelProgram;
+use super::node::SchemaRule;
 
 /// A compiled rule.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
-    pub(crate) program: Program,
-    pub(crate) message: Option<Program>,
+    pub(crate) program: CelProgram,
+    pub(crate) message: Option<CelProgram>,
     /// `fieldPath` in the form that is appended to the value's path.
     pub(crate) field_path: Option<String>,
     pub(crate) uses_old_self: bool,
@@ -21,11 +21,11 @@ pub(crate) struct Programs(BTreeMap<usize, CompiledRule>);
 
 impl Programs {
     /// Stores the program of a rule. If a rule is compiled twice, the first program stays.
-    pub(crate) fn put(&mut self, rule: &Rule, compiled: CompiledRule) {
+    pub(crate) fn put(&mut self, rule: &SchemaRule, compiled: CompiledRule) {
         self.0.entry(rule.number).or_insert(compiled);
     }
 
-    pub(crate) fn get(&self, rule: &Rule) -> Option<&CompiledRule> {
+    pub(crate) fn get(&self, rule: &SchemaRule) -> Option<&CompiledRule> {
         self.0.get(&rule.number)
     }
 }

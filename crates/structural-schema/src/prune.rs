@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::meta;
-use super::node::{Additional, Node};
+use super::node::{Additional, SchemaNode};
 use super::unknown::{Unknown, push_name};
 
 /// Removes unknown fields, and nulls that are not allowed, and returns the unknown fields.
@@ -11,7 +11,7 @@ use super::unknown::{Unknown, push_name};
 /// `apiVersion`, `kind` and `metadata` stay, in the object and in embedded resources. Unknown fields of metadata are
 /// removed. A path reads
 /// `spec.list[0].name`; paths in metadata come first.
-pub(crate) fn prune(root: &Node, object: &mut Value) -> Vec<String> {
+pub(crate) fn prune(root: &SchemaNode, object: &mut Value) -> Vec<String> {
     let mut pruner = Pruner::default();
     let mut unknown = Unknown::default();
     meta::prune_root(object, &mut unknown);
@@ -30,7 +30,7 @@ pub(crate) fn prune(root: &Node, object: &mut Value) -> Vec<String> {
 }
 
 /// Removes unknown fields and changes nothing else.
-pub(crate) fn fields_only(value: &mut Value, node: &Node, is_resource: bool) {
+pub(crate) fn fields_only(value: &mut Value, node: &SchemaNode, is_resource: bool) {
     let mut pruner = Pruner::default();
     match value {
         Value::Object(members) => pruner.members(members, node, is_resource),
@@ -57,7 +57,7 @@ impl Pruner {
         self.path.truncate(length);
     }
 
-    fn value(&mut self, value: &mut Value, node: Option<&Node>) {
+    fn value(&mut self, value: &mut Value, node: Option<&SchemaNode>) {
         match (value, node) {
             (Value::Object(members), Some(node)) => self.members(members, node, node.embedded),
             (Value::Object(members), None) => {
@@ -86,7 +86,7 @@ impl Pruner {
     }
 
     /// Prunes an element of a list that preserves unknown fields.
-    fn preserved(&mut self, value: &mut Value, node: Option<&Node>) {
+    fn preserved(&mut self, value: &mut Value, node: Option<&SchemaNode>) {
         match (value, node) {
             (Value::Object(members), Some(node)) => self.known_members(members, node, node.embedded),
             (Value::Array(items), Some(node)) => {
@@ -99,7 +99,7 @@ impl Pruner {
         }
     }
 
-    fn members(&mut self, members: &mut Map<String, Value>, node: &Node, is_resource: bool) {
+    fn members(&mut self, members: &mut Map<String, Value>, node: &SchemaNode, is_resource: bool) {
         if !node.preserves && !node.additional.is_set() {
             members.retain(|name, _| {
                 let known = (is_resource && is_meta(name)) || node.properties.contains_key(name);
@@ -114,7 +114,7 @@ impl Pruner {
         self.known_members(members, node, is_resource);
     }
 
-    fn known_members(&mut self, members: &mut Map<String, Value>, node: &Node, is_resource: bool) {
+    fn known_members(&mut self, members: &mut Map<String, Value>, node: &SchemaNode, is_resource: bool) {
         for (name, member) in members.iter_mut().filter(|(name, _)| !(is_resource && is_meta(name))) {
             let inner = match (node.properties.get(name), &node.additional) {
                 (Some(inner), _) => Some(inner),
@@ -131,7 +131,7 @@ impl Pruner {
 }
 
 /// Removes nulls that are not allowed, unless a default will replace them.
-pub(crate) fn drop_nulls(value: &mut Value, node: Option<&Node>) {
+pub(crate) fn drop_nulls(value: &mut Value, node: Option<&SchemaNode>) {
     match value {
         Value::Object(members) => members.retain(|name, member| {
             let inner = node.and_then(|node| node.member(name));

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::cause::{FieldError, shown};
 use super::limits;
-use super::node::{Additional, AsRead, Checks, Kind, Node, Rule};
-use super::path::Path;
+use super::node::{Additional, AsRead, Checks, NodeKind, SchemaNode, SchemaRule};
+use super::path::ValuePath;
 
 /// A schema as a CRD gives it, before it is checked.
 #[derive(Debug, Clone, Copy)]
@@ -19,13 +19,13 @@ pub struct SchemaDefinition<'a> {
 }
 
 /// Reads a schema, or returns the errors in it.
-pub(crate) fn read(schema: &Value, path: &Path<'_>) -> Result<Node, Vec<FieldError>> {
-    let mut reader = Reader { problems: Vec::new(), nodes: 0, rules: 0 };
+pub(crate) fn read(schema: &Value, path: &ValuePath<'_>) -> Result<SchemaNode, Vec<FieldError>> {
+    let mut reader = SchemaReader { problems: Vec::new(), nodes: 0, rules: 0 };
     let node = reader.node(schema, path, 0);
     if reader.problems.is_empty() { Ok(node) } else { Err(reader.problems) }
 }
 
-struct Reader {
+struct SchemaReader {
     problems: Vec<FieldError>,
     nodes: usize,
     rules: usize,
@@ -42,19 +42,19 @@ const UNSUPPORTED: [(&str, &str); 7] = [
     ("$schema", "schema"),
 ];
 
-impl Reader {
-    fn node(&mut self, schema: &Value, path: &Path<'_>, depth: usize) -> Node {
+impl SchemaReader {
+    fn node(&mut self, schema: &Value, path: &ValuePath<'_>, depth: usize) -> SchemaNode {
         self.nodes += 1;
         if depth > limits::DEPTH || self.nodes > limits::NODES {
             self.too_large(path, depth);
-            return Node::default();
+            return SchemaNode::default();
         }
         let Value::Object(fields) = schema else {
             self.wrong(path, schema, "object");
-            return Node::default();
+            return SchemaNode::default();
         };
-        let mut node = Node {
-            kind: Kind::of(&self.text(fields, "type", path)),
+        let mut node = SchemaNode {
+            kind: NodeKind::of(&self.text(fields, "type", path)),
             nullable: self.flag(fields, "nullable", path),
             default: fields.get("default").filter(|value| !value.is_null()).cloned(),
             embedded: self.flag(fields, "x-kubernetes-embedded-resource", path),
@@ -64,7 +64,7 @@ impl Reader {
             map_type: self.optional_text(fields, "x-kubernetes-map-type", path),
             checks: self.checks(fields, path, depth),
             read: self.as_read(fields, path),
-            ..Node::default()
+            ..SchemaNode::default()
         };
         node.default_size = node.default.as_ref().map_or(0, size);
         let preserve = self.optional_flag(fields, "x-kubernetes-preserve-unknown-fields", path);
@@ -78,7 +78,7 @@ impl Reader {
     }
 
     /// Reads the structure of a schema: the schemas of its members and elements.
-    fn shape(&mut self, node: &mut Node, fields: &Map<String, Value>, path: &Path<'_>, depth: usize) {
+    fn shape(&mut self, node: &mut SchemaNode, fields: &Map<String, Value>, path: &ValuePath<'_>, depth: usize) {
         if let Some(Value::Object(members)) = self.held(fields, "properties", Value::is_object, "object", path) {
             let path = path.child("properties");
             for (name, schema) in members {
@@ -103,7 +103,7 @@ impl Reader {
         };
     }
 
-    fn checks(&mut self, fields: &Map<String, Value>, path: &Path<'_>, depth: usize) -> Checks {
+    fn checks(&mut self, fields: &Map<String, Value>, path: &ValuePath<'_>, depth: usize) -> Checks {
         Checks {
             format: self.text(fields, "format", path),
             maximum: self.float(fields, "maximum", path),
@@ -135,7 +135,7 @@ impl Reader {
         }
     }
 
-    fn as_read(&mut self, fields: &Map<String, Value>, path: &Path<'_>) -> AsRead {
+    fn as_read(&mut self, fields: &Map<String, Value>, path: &ValuePath<'_>) -> AsRead {
         let is_empty = |value: &Value| match value {
             Value::Null => true,
             Value::String(text) => text.is_empty(),
@@ -155,7 +155,13 @@ impl Reader {
         }
     }
 
-    fn nodes(&mut self, fields: &Map<String, Value>, name: &str, path: &Path<'_>, depth: usize) -> Vec<Node> {
+    fn nodes(
+        &mut self,
+        fields: &Map<String, Value>,
+        name: &str,
+        path: &ValuePath<'_>,
+        depth: usize,
+    ) -> Vec<SchemaNode> {
         let Some(Value::Array(schemas)) = self.held(fields, name, Value::is_array, "array", path) else {
             return Vec::new();
         };
@@ -170,7 +176,7 @@ impl Reader {
         nodes
     }
 
-    fn rules(&mut self, node: &mut Node, fields: &Map<String, Value>, path: &Path<'_>) {
+    fn rules(&mut self, node: &mut SchemaNode, fields: &Map<String, Value>, path: &ValuePath<'_>) {
         let name = "x-kubernetes-validations";
         let Some(Value::Array(rules)) = self.held(fields, name, Value::is_array, "array", path) else {
             return;
@@ -187,7 +193,7 @@ impl Reader {
                 continue;
             };
             self.rules += 1;
-            node.rules.push(Rule {
+            node.rules.push(SchemaRule {
                 number: self.rules,
                 rule: self.text(fields, "rule", &path),
                 message: self.text(fields, "message", &path),
@@ -203,13 +209,13 @@ impl Reader {
         self.nodes > limits::NODES || self.problems.len() >= limits::PROBLEMS
     }
 
-    fn too_large(&mut self, path: &Path<'_>, depth: usize) {
+    fn too_large(&mut self, path: &ValuePath<'_>, depth: usize) {
         let what = if depth > limits::DEPTH { "levels" } else { "schemas" };
         let most = if depth > limits::DEPTH { limits::DEPTH } else { limits::NODES };
         self.problems.push(FieldError::forbidden(path, &format!("a schema must not have more than {most} {what}")));
     }
 
-    fn wrong(&mut self, path: &Path<'_>, value: &Value, wanted: &str) {
+    fn wrong(&mut self, path: &ValuePath<'_>, value: &Value, wanted: &str) {
         if self.problems.len() < limits::PROBLEMS {
             let found = match value {
                 Value::Array(_) | Value::Object(_) => "\"\"".to_owned(),
@@ -225,7 +231,7 @@ impl Reader {
         name: &str,
         fits: fn(&Value) -> bool,
         wanted: &str,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
     ) -> Option<&'a Value> {
         let value = fields.get(name).filter(|value| !value.is_null())?;
         if fits(value) {
@@ -235,31 +241,31 @@ impl Reader {
         None
     }
 
-    fn optional_text(&mut self, fields: &Map<String, Value>, name: &str, path: &Path<'_>) -> Option<String> {
+    fn optional_text(&mut self, fields: &Map<String, Value>, name: &str, path: &ValuePath<'_>) -> Option<String> {
         self.held(fields, name, Value::is_string, "string", path)?.as_str().map(str::to_owned)
     }
 
-    fn text(&mut self, fields: &Map<String, Value>, name: &str, path: &Path<'_>) -> String {
+    fn text(&mut self, fields: &Map<String, Value>, name: &str, path: &ValuePath<'_>) -> String {
         self.optional_text(fields, name, path).unwrap_or_default()
     }
 
-    fn optional_flag(&mut self, fields: &Map<String, Value>, name: &str, path: &Path<'_>) -> Option<bool> {
+    fn optional_flag(&mut self, fields: &Map<String, Value>, name: &str, path: &ValuePath<'_>) -> Option<bool> {
         self.held(fields, name, Value::is_boolean, "boolean", path)?.as_bool()
     }
 
-    fn flag(&mut self, fields: &Map<String, Value>, name: &str, path: &Path<'_>) -> bool {
+    fn flag(&mut self, fields: &Map<String, Value>, name: &str, path: &ValuePath<'_>) -> bool {
         self.optional_flag(fields, name, path).unwrap_or(false)
     }
 
-    fn float(&mut self, fields: &Map<String, Value>, name: &str, path: &Path<'_>) -> Option<f64> {
+    fn float(&mut self, fields: &Map<String, Value>, name: &str, path: &ValuePath<'_>) -> Option<f64> {
         self.held(fields, name, Value::is_number, "number", path)?.as_f64()
     }
 
-    fn int(&mut self, fields: &Map<String, Value>, name: &str, path: &Path<'_>) -> Option<i64> {
+    fn int(&mut self, fields: &Map<String, Value>, name: &str, path: &ValuePath<'_>) -> Option<i64> {
         self.held(fields, name, Value::is_i64, "integer", path)?.as_i64()
     }
 
-    fn texts(&mut self, fields: &Map<String, Value>, name: &str, path: &Path<'_>) -> Vec<String> {
+    fn texts(&mut self, fields: &Map<String, Value>, name: &str, path: &ValuePath<'_>) -> Vec<String> {
         let Some(Value::Array(texts)) = self.held(fields, name, Value::is_array, "array", path) else {
             return Vec::new();
         };

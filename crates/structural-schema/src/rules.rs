@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::cause::FieldError;
-use super::cel::{self, Program, Scope, Type};
+use super::cel::{self, CelProgram, CelScope, CelType};
 use super::golang;
 use super::limits;
-use super::node::{Node, Rule};
-use super::path::Path;
+use super::node::{SchemaNode, SchemaRule};
+use super::path::ValuePath;
 use super::programs::{CompiledRule, Programs};
 
 const RULES: &str = "x-kubernetes-validations";
@@ -17,7 +17,7 @@ fn has_newline(text: &str) -> bool {
 }
 
 /// Checks rules without parsing their expressions.
-pub(crate) fn check(node: &Node, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+pub(crate) fn check(node: &SchemaNode, path: &ValuePath<'_>, causes: &mut Vec<FieldError>) {
     let path = path.child(RULES);
     for (index, rule) in node.rules.iter().enumerate() {
         if causes.len() < limits::PROBLEMS {
@@ -26,7 +26,7 @@ pub(crate) fn check(node: &Node, path: &Path<'_>, causes: &mut Vec<FieldError>) 
     }
 }
 
-fn check_one(node: &Node, rule: &Rule, path: &Path<'_>, causes: &mut Vec<FieldError>) {
+fn check_one(node: &SchemaNode, rule: &SchemaRule, path: &ValuePath<'_>, causes: &mut Vec<FieldError>) {
     let message = rule.message.trim();
     let text = rule.rule.trim();
     let printed = golang::quote(&rule.message);
@@ -66,14 +66,14 @@ fn check_one(node: &Node, rule: &Rule, path: &Path<'_>, causes: &mut Vec<FieldEr
 
 /// Compiles the rules of one node and stores them.
 pub(crate) fn compile(
-    node: &Node,
+    node: &SchemaNode,
     is_resource: bool,
-    path: &Path<'_>,
-    uncorrelated: Option<&Path<'_>>,
+    path: &ValuePath<'_>,
+    uncorrelated: Option<&ValuePath<'_>>,
     (causes, programs): (&mut Vec<FieldError>, &mut Programs),
 ) {
     let path = path.child(RULES);
-    let Some(this) = Type::of(node, is_resource) else {
+    let Some(this) = CelType::of(node, is_resource) else {
         let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable \
                       to convert structural schema to CEL declarations";
         return causes.push(FieldError::internal(&path, detail));
@@ -82,22 +82,22 @@ pub(crate) fn compile(
         if causes.len() > limits::PROBLEMS {
             return;
         }
-        let scope = Scope { this: this.clone(), old_is_optional: rule.optional_old_self == Some(true) };
+        let scope = CelScope { this: this.clone(), old_is_optional: rule.optional_old_self == Some(true) };
         compile_one(node, rule, &scope, &path.index(index), uncorrelated, (causes, programs));
     }
 }
 
 fn compile_one(
-    node: &Node,
-    rule: &Rule,
-    scope: &Scope<'_>,
-    path: &Path<'_>,
-    uncorrelated: Option<&Path<'_>>,
+    node: &SchemaNode,
+    rule: &SchemaRule,
+    scope: &CelScope<'_>,
+    path: &ValuePath<'_>,
+    uncorrelated: Option<&ValuePath<'_>>,
     (causes, programs): (&mut Vec<FieldError>, &mut Programs),
 ) {
     let at = path.child("rule");
     let compiled = match cel::compile(&rule.rule, scope) {
-        Ok(compiled) if matches!(compiled.result, Type::Bool) => compiled,
+        Ok(compiled) if matches!(compiled.result, CelType::Bool) => compiled,
         Ok(_) => {
             return causes.push(FieldError::invalid(&at, &printed(rule), "cel expression must evaluate to a bool"));
         }
@@ -121,12 +121,17 @@ fn compile_one(
     programs.put(rule, CompiledRule { program: compiled.program, message, field_path, uses_old_self });
 }
 
-fn message_program(rule: &Rule, scope: &Scope<'_>, path: &Path<'_>, causes: &mut Vec<FieldError>) -> Option<Program> {
+fn message_program(
+    rule: &SchemaRule,
+    scope: &CelScope<'_>,
+    path: &ValuePath<'_>,
+    causes: &mut Vec<FieldError>,
+) -> Option<CelProgram> {
     if rule.message_expression.is_empty() {
         return None;
     }
     let wrong = match cel::compile(&rule.message_expression, scope) {
-        Ok(compiled) if matches!(compiled.result, Type::String) => return Some(compiled.program),
+        Ok(compiled) if matches!(compiled.result, CelType::String) => return Some(compiled.program),
         Ok(_) => "messageExpression must evaluate to a string".to_owned(),
         Err(why) => format!("messageExpression compilation failed: {why}"),
     };
@@ -135,7 +140,7 @@ fn message_program(rule: &Rule, scope: &Scope<'_>, path: &Path<'_>, causes: &mut
 }
 
 /// Returns a rule as it is printed in a message.
-fn printed(rule: &Rule) -> String {
+fn printed(rule: &SchemaRule) -> String {
     let text = |text: &str| golang::json(&Value::from(text));
     format!(
         "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\"OptionalOldSelf\":{}}}",

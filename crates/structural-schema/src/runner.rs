@@ -9,18 +9,18 @@ use super::cel::{self, Fail, Inputs, Meter, Val};
 use super::correlate::{Correlation, Elements};
 use super::golang;
 use super::limits;
-use super::node::{Kind, Node, Rule};
-use super::path::Path;
+use super::node::{NodeKind, SchemaNode, SchemaRule};
+use super::path::ValuePath;
 use super::programs::{CompiledRule, Programs};
 
 static NULL: LazyLock<Value> = LazyLock::new(|| Value::Null);
 
 /// Runs all rules on an object. Failures in unchanged values are accepted.
 pub(crate) fn run(
-    (node, programs): (&Node, &Programs),
+    (node, programs): (&SchemaNode, &Programs),
     new: &Value,
     old: Option<&Value>,
-    path: &Path<'_>,
+    path: &ValuePath<'_>,
     causes: &mut Vec<FieldError>,
 ) {
     let ratchet = match old {
@@ -40,10 +40,10 @@ pub(crate) enum Earlier {
 
 /// Runs all rules on a default. Every failure is reported.
 pub(crate) fn run_on_default(
-    (node, programs): (&Node, &Programs),
+    (node, programs): (&SchemaNode, &Programs),
     value: &Value,
     earlier: Earlier,
-    path: &Path<'_>,
+    path: &ValuePath<'_>,
     causes: &mut Vec<FieldError>,
 ) {
     let old = (earlier == Earlier::TheSame).then_some(value);
@@ -104,11 +104,11 @@ impl<'c> Runner<'c> {
     /// Runs the rules at and below a place. Returns false when the budget is used up.
     fn place<'a>(
         &mut self,
-        node: &'a Node,
+        node: &'a SchemaNode,
         is_resource: bool,
         new: &'a Value,
         old: Option<&'a Value>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         ratchet: Ratchet<'a>,
     ) -> bool {
         if new.is_null() || !node.has_rules {
@@ -131,7 +131,7 @@ impl<'c> Runner<'c> {
                 })
             }
             Value::Object(members) => {
-                let is_root = matches!(path, Path::Whole);
+                let is_root = matches!(path, ValuePath::Whole);
                 members.iter().all(|(name, member)| {
                     let old = old.and_then(|old| old.get(name));
                     let ratchet = ratchet.member(name, is_root);
@@ -148,11 +148,11 @@ impl<'c> Runner<'c> {
 
     fn rules<'a>(
         &mut self,
-        node: &'a Node,
+        node: &'a SchemaNode,
         is_resource: bool,
         new: &'a Value,
         old: Option<&'a Value>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         ratchet: Ratchet<'a>,
     ) -> Result<(), Spent> {
         if self.budget <= 0 {
@@ -191,13 +191,13 @@ impl<'c> Runner<'c> {
         Ok(())
     }
 
-    fn spent(&mut self, node: &Node, path: &Path<'_>) -> Result<(), Spent> {
+    fn spent(&mut self, node: &SchemaNode, path: &ValuePath<'_>) -> Result<(), Spent> {
         let detail = "validation failed due to running out of cost budget, no further validation rules will be run";
         self.causes.push(FieldError::invalid(path, &golang::quote(node.kind.name()), detail));
         Err(Spent)
     }
 
-    fn failed(&mut self, node: &Node, rule: &Rule, fail: &Fail, path: &Path<'_>) -> Result<(), Spent> {
+    fn failed(&mut self, node: &SchemaNode, rule: &SchemaRule, fail: &Fail, path: &ValuePath<'_>) -> Result<(), Spent> {
         let rule = said(rule);
         let (detail, end) = match fail {
             Fail::Error(why) if why.starts_with("no such overload") => {
@@ -218,12 +218,12 @@ impl<'c> Runner<'c> {
     #[allow(clippy::too_many_arguments, reason = "what a rule is run on, and where")]
     fn broken<'a>(
         &mut self,
-        node: &'a Node,
-        rule: &'a Rule,
+        node: &'a SchemaNode,
+        rule: &'a SchemaRule,
         compiled: &'a CompiledRule,
         inputs: &Inputs<'a>,
         new: &Value,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         ratchet: Ratchet<'a>,
     ) -> Result<(), Spent> {
         let inner;
@@ -261,7 +261,7 @@ impl<'c> Runner<'c> {
         }
         if !lets_through {
             let detail = detail.unwrap_or_else(|| default_message(rule));
-            let printed = (!matches!(node.kind, Kind::Object | Kind::Array)).then(|| shown(new));
+            let printed = (!matches!(node.kind, NodeKind::Object | NodeKind::Array)).then(|| shown(new));
             self.causes.push(match (rule.reason.as_deref(), printed) {
                 (Some("FieldValueForbidden"), _) => FieldError::forbidden(path, &detail),
                 (Some("FieldValueRequired"), _) => FieldError::required(path, &detail),
@@ -275,7 +275,7 @@ impl<'c> Runner<'c> {
 }
 
 fn inputs<'a>(
-    node: &'a Node,
+    node: &'a SchemaNode,
     is_resource: bool,
     new: &'a Value,
     old: Option<&'a Value>,
@@ -304,10 +304,10 @@ fn message_text(made: Val<'_>) -> Option<String> {
 }
 
 /// Returns the description of a rule for messages.
-fn said(rule: &Rule) -> &str {
+fn said(rule: &SchemaRule) -> &str {
     if rule.message.is_empty() { rule.rule.trim() } else { rule.message.trim() }
 }
 
-fn default_message(rule: &Rule) -> String {
+fn default_message(rule: &SchemaRule) -> String {
     if rule.message.is_empty() { format!("failed rule: {}", rule.rule.trim()) } else { said(rule).to_owned() }
 }

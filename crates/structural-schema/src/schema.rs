@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::cause::{self, FieldError};
 use super::default::{self, TooLarge};
-use super::node::Node;
-use super::path::Path;
+use super::node::SchemaNode;
+use super::path::ValuePath;
 use super::place::SchemaPlace;
 use super::programs::Programs;
 use super::read::SchemaDefinition;
@@ -14,7 +14,7 @@ use super::{check, defaults, patterns, prune, read, structural, validate};
 /// The checked schema of one version of a custom resource, with its CEL rules compiled.
 #[derive(Debug)]
 pub struct StructuralSchema {
-    root: Node,
+    root: SchemaNode,
     programs: Programs,
 }
 
@@ -25,7 +25,7 @@ impl StructuralSchema {
     ///
     /// Every error in the schema, in the words of kube-apiserver.
     pub fn parse(definition: SchemaDefinition<'_>) -> Result<Self, Vec<FieldError>> {
-        let path = Path::Text(definition.path);
+        let path = ValuePath::Text(definition.path);
         let mut root = read::read(definition.schema, &path)?;
         patterns::compile_all(&mut root, &path)?;
         let mut problems = check::root(&root, definition, &path);

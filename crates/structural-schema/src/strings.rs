@@ -1,14 +1,14 @@
 //! Checks the length, pattern and format of strings.
 
 use super::cause::FieldError;
-use super::faults::{Run, name};
+use super::faults::{ValidationRun, name};
 use super::formats;
 use super::golang;
-use super::node::Node;
-use super::path::Path;
+use super::node::SchemaNode;
+use super::path::ValuePath;
 
 /// Checks a string. Only the first violated bound is reported.
-pub(crate) fn check(run: &mut Run<'_>, node: &Node, text: &str, path: &Path<'_>) {
+pub(crate) fn check(run: &mut ValidationRun<'_>, node: &SchemaNode, text: &str, path: &ValuePath<'_>) {
     let checks = &node.checks;
     if checks.max_length.is_none() && checks.min_length.is_none() && checks.pattern.is_empty() {
         return;
@@ -30,7 +30,7 @@ pub(crate) fn check(run: &mut Run<'_>, node: &Node, text: &str, path: &Path<'_>)
     }
 }
 
-pub(crate) fn check_format(run: &mut Run<'_>, format: &str, text: &str, path: &Path<'_>) {
+pub(crate) fn check_format(run: &mut ValidationRun<'_>, format: &str, text: &str, path: &ValuePath<'_>) {
     if !formats::fits(&normal(format), text) {
         run.wrong_type(path, format, text);
     }

@@ -1,13 +1,13 @@
 //! Checks that a schema is structural: every node has a type, and value checks refer only to existing nodes.
 
 use super::cause::FieldError;
-use super::node::{Additional, Checks, Kind, Node};
-use super::path::Path;
+use super::node::{Additional, Checks, NodeKind, SchemaNode};
+use super::path::ValuePath;
 use super::{golang, pattern};
 
 /// Returns every violation of the structural requirements, in the order of the messages.
-pub(crate) fn check(root: &Node, path: &Path<'_>) -> Vec<FieldError> {
-    let mut found = Found(Vec::new());
+pub(crate) fn check(root: &SchemaNode, path: &ValuePath<'_>) -> Vec<FieldError> {
+    let mut found = FoundErrors(Vec::new());
     found.place(root, Level::Root, path);
     found.complete(&root.checks, Some(root), path, path);
     found.0.sort_by_cached_key(ToString::to_string);
@@ -21,17 +21,17 @@ enum Level {
     Field,
 }
 
-struct Found(Vec<FieldError>);
+struct FoundErrors(Vec<FieldError>);
 
-impl Found {
+impl FoundErrors {
     fn push(&mut self, cause: FieldError) {
         if self.0.len() < super::limits::PROBLEMS {
             self.0.push(cause);
         }
     }
 
-    fn place(&mut self, node: &Node, level: Level, path: &Path<'_>) {
-        if node.kind == Kind::Array && node.items.is_none() {
+    fn place(&mut self, node: &SchemaNode, level: Level, path: &ValuePath<'_>) {
+        if node.kind == NodeKind::Array && node.items.is_none() {
             self.push(FieldError::required(&path.child("items"), "must be specified"));
         }
         if let Some(items) = &node.items {
@@ -56,7 +56,7 @@ impl Found {
         self.meta(node, level, path);
     }
 
-    fn extensions(&mut self, node: &Node, path: &Path<'_>) {
+    fn extensions(&mut self, node: &SchemaNode, path: &ValuePath<'_>) {
         let detail = "must be false if x-kubernetes-int-or-string is true";
         if node.int_or_string && node.preserves {
             self.push(FieldError::invalid(&path.child("x-kubernetes-preserve-unknown-fields"), "true", detail));
@@ -66,14 +66,14 @@ impl Found {
         }
     }
 
-    fn kind(&mut self, node: &Node, level: Level, path: &Path<'_>) {
+    fn kind(&mut self, node: &SchemaNode, level: Level, path: &ValuePath<'_>) {
         let at = path.child("type");
         let kind = golang::quote(node.kind.name());
-        if node.embedded && node.kind != Kind::Object {
+        if node.embedded && node.kind != NodeKind::Object {
             let detail = "must be object if x-kubernetes-embedded-resource is true";
-            let unset = node.kind == Kind::Unset;
+            let unset = node.kind == NodeKind::Unset;
             self.push(if unset { FieldError::required(&at, detail) } else { FieldError::invalid(&at, &kind, detail) });
-        } else if node.kind == Kind::Unset && !node.int_or_string && !node.preserves {
+        } else if node.kind == NodeKind::Unset && !node.int_or_string && !node.preserves {
             let detail = match level {
                 Level::Root => "must not be empty at the root",
                 Level::Item => "must not be empty for specified array items",
@@ -85,18 +85,18 @@ impl Found {
             let detail = "must not be used if x-kubernetes-embedded-resource is set";
             self.push(FieldError::forbidden(&path.child("additionalProperties"), detail));
         }
-        if level == Level::Root && !matches!(node.kind, Kind::Unset | Kind::Object) {
+        if level == Level::Root && !matches!(node.kind, NodeKind::Unset | NodeKind::Object) {
             self.push(FieldError::invalid(&at, &kind, "must be object at the root"));
         }
     }
 
-    fn meta(&mut self, node: &Node, level: Level, path: &Path<'_>) {
+    fn meta(&mut self, node: &SchemaNode, level: Level, path: &ValuePath<'_>) {
         let is_resource = level == Level::Root || node.embedded;
         let members = path.child("properties");
         for name in ["kind", "apiVersion"] {
             if let Some(member) = node.properties.get(name)
                 && is_resource
-                && member.kind != Kind::String
+                && member.kind != NodeKind::String
             {
                 let kind = golang::quote(member.kind.name());
                 self.push(FieldError::invalid(&members.key(name).child("type"), &kind, "must be string"));
@@ -104,7 +104,7 @@ impl Found {
         }
         if let Some(metadata) = node.properties.get("metadata") {
             let at = members.key("metadata");
-            if is_resource && metadata.kind != Kind::Object {
+            if is_resource && metadata.kind != NodeKind::Object {
                 let kind = golang::quote(metadata.kind.name());
                 self.push(FieldError::invalid(&at.child("type"), &kind, "must be object"));
             }
@@ -121,7 +121,7 @@ impl Found {
         }
     }
 
-    fn value_checks(&mut self, checks: &Checks, skip_any_of: bool, skip_first_all_of: bool, path: &Path<'_>) {
+    fn value_checks(&mut self, checks: &Checks, skip_any_of: bool, skip_first_all_of: bool, path: &ValuePath<'_>) {
         if !skip_any_of {
             let at = path.child("anyOf");
             for (index, inner) in checks.any_of.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Found {
         }
     }
 
-    fn nested(&mut self, node: &Node, skip_any_of: bool, path: &Path<'_>) {
+    fn nested(&mut self, node: &SchemaNode, skip_any_of: bool, path: &ValuePath<'_>) {
         self.value_checks(&node.checks, skip_any_of, false, path);
         if let Some(items) = &node.items {
             self.nested(items, false, &path.child("items"));
@@ -162,7 +162,7 @@ impl Found {
         let empty = "must be empty to be structural";
         let unset = "must be false to be structural";
         for (wrong, name, detail) in [
-            (node.kind != Kind::Unset, "type", empty),
+            (node.kind != NodeKind::Unset, "type", empty),
             (allows_more, "additionalProperties", undefined),
             (node.default.is_some(), "default", undefined),
             (node.read.has_title, "title", empty),
@@ -186,7 +186,7 @@ impl Found {
     }
 
     /// Checks that `checks` refers only to nodes of the schema itself.
-    fn complete(&mut self, checks: &Checks, place: Option<&Node>, path: &Path<'_>, from: &Path<'_>) {
+    fn complete(&mut self, checks: &Checks, place: Option<&SchemaNode>, path: &ValuePath<'_>, from: &ValuePath<'_>) {
         if let Some(inner) = &checks.not {
             self.complete_nested(inner, place, path, &from.child("not"));
         }
@@ -198,7 +198,13 @@ impl Found {
         }
     }
 
-    fn complete_nested(&mut self, node: &Node, place: Option<&Node>, path: &Path<'_>, from: &Path<'_>) {
+    fn complete_nested(
+        &mut self,
+        node: &SchemaNode,
+        place: Option<&SchemaNode>,
+        path: &ValuePath<'_>,
+        from: &ValuePath<'_>,
+    ) {
         let Some(held) = place else {
             return self.push(FieldError::required(path, &format!("because it is defined in {from}")));
         };
@@ -216,14 +222,17 @@ impl Found {
 
 /// Returns whether this is the pattern that `x-kubernetes-int-or-string` allows: either an integer or a string, and
 /// nothing else.
-fn is_int_or_string(options: &[Node]) -> bool {
+fn is_int_or_string(options: &[SchemaNode]) -> bool {
     let [int, string] = options else {
         return false;
     };
-    says_only_its_kind(int) && int.kind == Kind::Integer && says_only_its_kind(string) && string.kind == Kind::String
+    says_only_its_kind(int)
+        && int.kind == NodeKind::Integer
+        && says_only_its_kind(string)
+        && string.kind == NodeKind::String
 }
 
-fn says_only_its_kind(node: &Node) -> bool {
+fn says_only_its_kind(node: &SchemaNode) -> bool {
     node.properties.is_empty()
         && !node.read.has_properties
         && !node.additional.is_set()
@@ -266,7 +275,7 @@ fn says_nothing(checks: &Checks) -> bool {
 }
 
 /// Returns whether the schema of metadata restricts more than the names. The server has its own schema for metadata.
-fn says_more_than_names(metadata: &Node) -> bool {
+fn says_more_than_names(metadata: &SchemaNode) -> bool {
     let only_names = metadata.properties.keys().all(|name| name == "name" || name == "generateName");
     let silent = says_nothing(&metadata.checks)
         && !metadata.additional.is_set()

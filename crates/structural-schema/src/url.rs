@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::golang::quote;
-
 /// A URL in its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
@@ -21,113 +19,55 @@ impl Url {
     }
 }
 
-/// Parses a request URI: a whole URL, or an absolute path.
-///
-/// # Errors
-///
-/// The error message.
-pub(crate) fn parse_request(text: &str) -> Result<Url, String> {
-    parse(text, false).map_err(|why| format!("parse {}: {why}", quote(text)))
-}
-
-pub(crate) fn parse(text: &str, with_fragment: bool) -> Result<Url, String> {
+/// Parses a request URI: a whole URL, or an absolute path. Returns `None` if it is not valid.
+pub(crate) fn parse(text: &str) -> Option<Url> {
     if text.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
-        return Err("net/url: invalid control character in URL".to_owned());
+        return None;
     }
-    if text.is_empty() {
-        return Err("empty url".to_owned());
-    }
-    let (text, fragment) = match text.split_once('#') {
-        Some((text, fragment)) if with_fragment => (text, fragment),
-        _ => (text, ""),
+    let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
     };
-    let (scheme, rest) = split_scheme(text)?;
+    let (scheme, rest) = match text.split_once(':') {
+        Some(("", _)) => return None,
+        Some((scheme, rest)) if is_scheme(scheme) => (scheme, rest),
+        _ => ("", text),
+    };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let empty = || Url {
+    let (host, path) = match rest.strip_prefix("//").filter(|_| !scheme.is_empty()) {
+        Some(after) => {
+            let (authority, path) = after.split_at(after.find('/').unwrap_or(after.len()));
+            (host_of(authority)?, path)
+        }
+        // A scheme without a following slash makes the URL opaque.
+        None if !rest.starts_with('/') && !scheme.is_empty() => (String::new(), ""),
+        None => (String::new(), Some(rest).filter(|rest| rest.starts_with('/'))?),
+    };
+    Some(Url {
         scheme: scheme.to_ascii_lowercase(),
-        host: String::new(),
-        path: String::new(),
+        host,
+        path: unescape(path).map(|_| path.to_owned())?,
         query: query.to_owned(),
         fragment: fragment.to_owned(),
-    };
-    if !rest.starts_with('/') {
-        // A scheme without a following slash makes the URL opaque.
-        return if scheme.is_empty() { Err("invalid URI for request".to_owned()) } else { Ok(empty()) };
-    }
-    let mut url = empty();
-    let path = match rest.strip_prefix("//") {
-        Some(after) if !scheme.is_empty() || !rest.starts_with("///") => {
-            let end = after.find('/').unwrap_or(after.len());
-            let (authority, path) = after.split_at(end);
-            if scheme.is_empty() && !with_fragment {
-                rest
-            } else {
-                url.host = host_of(authority)?;
-                path
-            }
-        }
-        _ => rest,
-    };
-    check_escapes(path)?;
-    url.path = path.to_owned();
-    Ok(url)
+    })
 }
 
-/// Splits off the scheme: a letter, then letters, digits and some other characters, before a colon.
-fn split_scheme(text: &str) -> Result<(&str, &str), String> {
-    for (index, char) in text.char_indices() {
-        match char {
-            'a'..='z' | 'A'..='Z' => {}
-            '0'..='9' | '+' | '-' | '.' if index > 0 => {}
-            ':' if index == 0 => return Err("missing protocol scheme".to_owned()),
-            ':' => return Ok((&text[..index], &text[index + 1..])),
-            _ => return Ok(("", text)),
-        }
-    }
-    Ok(("", text))
-}
-
-fn host_of(authority: &str) -> Result<String, String> {
-    let host = match authority.rsplit_once('@') {
-        None => authority,
-        Some((user, host)) => {
-            let fits = |char: char| char.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(char);
-            if !user.chars().all(fits) {
-                return Err("net/url: invalid userinfo".to_owned());
-            }
-            check_escapes(user)?;
-            host
-        }
-    };
-    let port = if host.starts_with('[') {
-        let end = host.rfind(']').ok_or("missing ']' in host")?;
-        &host[end + 1..]
-    } else {
-        host.find(':').map_or("", |at| &host[at..])
+/// Returns the host and port of an authority, if both and the user are valid.
+fn host_of(authority: &str) -> Option<String> {
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let is_user = |char: char| char.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(char);
+    let port = match host.strip_prefix('[') {
+        Some(literal) => literal.split_once(']')?.1,
+        None => host.find(':').map_or("", |at| &host[at..]),
     };
     let is_port = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
-        return Err(format!("invalid port {} after host", quote(port)));
-    }
-    let allowed =
+    let is_host =
         |char: char| !char.is_ascii() || char.is_ascii_alphanumeric() || "-_.~!$&'()*+,;=:[]<>\"%".contains(char);
-    if let Some(wrong) = host.chars().find(|char| !allowed(*char)) {
-        return Err(format!("invalid character {} in host name", quote(&wrong.to_string())));
-    }
-    check_escapes(host)?;
-    Ok(host.to_owned())
-}
-
-fn check_escapes(text: &str) -> Result<(), String> {
-    let mut rest = text;
-    while let Some(at) = rest.find('%') {
-        let escape: String = rest[at..].chars().take(3).collect();
-        if escape.len() != 3 || !escape[1..].bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(format!("invalid URL escape {}", quote(&escape)));
-        }
-        rest = &rest[at + 1..];
-    }
-    Ok(())
+    let fits = (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+        && user.chars().all(is_user)
+        && host.chars().all(is_host);
+    unescape(user).and(unescape(host)).filter(|_| fits).map(|_| host.to_owned())
 }
 
 impl Url {
@@ -169,20 +109,17 @@ impl Url {
     }
 }
 
+/// Replaces escapes and plus signs, or returns `None` if an escape is not valid.
 fn unescape(text: &str) -> Option<String> {
-    check_escapes(text).ok()?;
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
-        match byte {
-            b'+' => bytes.push(b' '),
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte.unwrap_or(b'0')).to_digit(16).unwrap_or(0);
-                let (high, low) = (digit(rest.next()), digit(rest.next()));
-                bytes.push((high * 16 + low) as u8);
-            }
-            _ => bytes.push(byte),
-        }
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => u8::try_from(digit()? * 16 + digit()?).ok()?,
+            _ => byte,
+        });
     }
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

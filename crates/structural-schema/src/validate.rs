@@ -6,52 +6,57 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::cause::{FieldError, shown};
 use super::correlate::Correlation;
-use super::faults::{Matches, Run, Types, name};
+use super::faults::{TypeReading, ValidationRun, name};
 use super::golang::{self, Num};
-use super::node::{Kind, Node};
-use super::path::Path;
+use super::node::{NodeKind, SchemaNode};
+use super::path::ValuePath;
 use super::programs::Programs;
 use super::{limits, lists, meta, numbers, runner, strings};
 
 /// Returns every error in an object. On an update, errors in unchanged values are accepted.
-pub(crate) fn validate(schema: (&Node, &Programs), new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub(crate) fn validate(schema: (&SchemaNode, &Programs), new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let root = schema.0;
-    let mut causes = values(root, new, old, &Path::Whole, Types::AsRead);
-    meta::check_inside(new, root, &Path::Whole, false, &mut causes);
+    let mut causes = values(root, new, old, &ValuePath::Whole, TypeReading::AsRead);
+    meta::check_inside(new, root, &ValuePath::Whole, false, &mut causes);
     lists_and_rules(schema, new, old, causes)
 }
 
 /// Returns every error in an object whose status is updated.
-pub(crate) fn validate_status(schema: (&Node, &Programs), new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_status(schema: (&SchemaNode, &Programs), new: &Value, old: &Value) -> Vec<FieldError> {
     let root = schema.0;
     let mut causes = Vec::new();
     if let (Some(node), Some(status)) = (root.properties.get("status"), new.get("status")) {
-        causes =
-            values(node, status, Some(old.get("status").unwrap_or(&Value::Null)), &Path::Text("status"), Types::AsRead);
+        causes = values(
+            node,
+            status,
+            Some(old.get("status").unwrap_or(&Value::Null)),
+            &ValuePath::Text("status"),
+            TypeReading::AsRead,
+        );
     }
     lists_and_rules(schema, new, Some(old), causes)
 }
 
 fn lists_and_rules(
-    (root, programs): (&Node, &Programs),
+    (root, programs): (&SchemaNode, &Programs),
     new: &Value,
     old: Option<&Value>,
     mut causes: Vec<FieldError>,
 ) -> Vec<FieldError> {
     let mut before = Vec::new();
     if let Some(old) = old {
-        lists::check(old, root, &Path::Whole, &mut before);
+        lists::check(old, root, &ValuePath::Whole, &mut before);
     }
     if before.is_empty() {
-        lists::check(new, root, &Path::Whole, &mut causes);
+        lists::check(new, root, &ValuePath::Whole, &mut causes);
     }
     if root.has_rules {
         if causes.iter().any(|cause| cause.reason.blocks_rules()) {
             let detail = "some validation rules were not checked because the object was invalid; correct the existing \
                           errors to complete validation";
-            causes.push(FieldError::invalid(&Path::Whole, "null", detail));
+            causes.push(FieldError::invalid(&ValuePath::Whole, "null", detail));
         } else {
-            runner::run((root, programs), new, old, &Path::Whole, &mut causes);
+            runner::run((root, programs), new, old, &ValuePath::Whole, &mut causes);
         }
     }
     causes
@@ -59,151 +64,125 @@ fn lists_and_rules(
 
 /// Checks a value against types and value checks, without rules.
 pub(crate) fn values(
-    node: &Node,
+    node: &SchemaNode,
     new: &Value,
     old: Option<&Value>,
-    prefix: &Path<'_>,
-    types: Types,
+    prefix: &ValuePath<'_>,
+    types: TypeReading,
 ) -> Vec<FieldError> {
-    let mut run = Run { faults: Vec::new(), prefix, types, steps: 0 };
+    let mut run = ValidationRun { faults: Vec::new(), prefix, types, steps: 0 };
     let correlation = old.map(|old| Correlation { new, old, node });
-    run.value(node, new, &Path::Whole, correlation);
+    run.value(node, new, &ValuePath::Whole, correlation);
     let mut seen = HashSet::new();
     run.faults.retain(|fault| seen.insert(fault.text.clone()));
     run.faults.into_iter().map(|fault| fault.cause).collect()
 }
 
-impl Run<'_> {
+impl ValidationRun<'_> {
     /// Checks a value, and accepts its errors if it is unchanged.
     pub(crate) fn value(
         &mut self,
-        node: &Node,
+        node: &SchemaNode,
         value: &Value,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         correlation: Option<Correlation<'_>>,
-    ) -> Matches {
+    ) {
         let before = self.faults.len();
-        let matches = self.checked(node, value, path, correlation);
+        self.checked(node, value, path, correlation);
         if self.faults.len() > before && correlation.is_some_and(Correlation::is_unchanged) {
             self.faults.truncate(before);
         }
-        matches
     }
 
     fn checked(
         &mut self,
-        node: &Node,
+        node: &SchemaNode,
         value: &Value,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         correlation: Option<Correlation<'_>>,
-    ) -> Matches {
+    ) {
         self.steps += 1;
         if self.steps > limits::STEPS || self.faults.len() > limits::PROBLEMS {
-            self.give_up();
-            return 0;
+            return self.give_up();
         }
-        if value.is_null() {
-            let matches = self.kind(node, value, path);
-            self.options(node, value, path);
-            return matches;
-        }
-        let mut matches = 1;
         let format = self.format(node);
-        if node.kind != Kind::Unset || !format.is_empty() || self.is_int_or_string(node) {
-            matches += self.kind(node, value, path) + 1;
+        if value.is_null() || node.kind != NodeKind::Unset || !format.is_empty() || self.is_int_or_string(node) {
+            self.kind(node, value, path);
         }
-        matches += self.nested(node, value, path) + 1;
+        if !value.is_null() {
+            self.nested(node, value, path);
+        }
         match value {
             Value::String(text) => {
-                matches += 1;
                 strings::check(self, node, text, path);
                 if strings::is_checked(format) {
-                    matches += 1;
                     strings::check_format(self, format, text, path);
                 }
             }
             Value::Number(number) => {
-                matches += 2;
-                let single = if self.is_int_or_string(node) { &Kind::Unset } else { &node.kind };
+                let single = if self.is_int_or_string(node) { &NodeKind::Unset } else { &node.kind };
                 numbers::check(self, node, single, golang::number(number), path);
             }
-            Value::Array(items) => matches += self.items(node, items, path, correlation) + 1,
+            Value::Array(items) => self.items(node, items, path, correlation),
             _ => {}
         }
         self.options(node, value, path);
-        matches += 1;
         if let Value::Object(members) = value {
-            matches += self.members(node, members, path, correlation) + 1;
+            self.members(node, members, path, correlation);
         }
-        matches
     }
 
-    pub(crate) fn is_int_or_string(&self, node: &Node) -> bool {
-        node.int_or_string && self.types == Types::AsRead
+    pub(crate) fn is_int_or_string(&self, node: &SchemaNode) -> bool {
+        node.int_or_string && self.types == TypeReading::AsRead
     }
 
     /// Returns the format if it is checked; other formats have no effect.
-    fn format<'n>(&self, node: &'n Node) -> &'n str {
+    fn format<'n>(&self, node: &'n SchemaNode) -> &'n str {
         let format = node.checks.format.as_str();
-        if self.types == Types::AsInDefaults {
+        if self.types == TypeReading::AsInDefaults {
             return format;
         }
         let known = match node.kind {
             _ if node.int_or_string => strings::is_known(format),
-            Kind::Unset | Kind::String => strings::is_known(format),
-            Kind::Integer => matches!(format, "int32" | "int64"),
-            Kind::Number => matches!(format, "float" | "double"),
+            NodeKind::Unset | NodeKind::String => strings::is_known(format),
+            NodeKind::Integer => matches!(format, "int32" | "int64"),
+            NodeKind::Number => matches!(format, "float" | "double"),
             _ => false,
         };
         if known { format } else { "" }
     }
 
-    fn kind(&mut self, node: &Node, value: &Value, path: &Path<'_>) -> Matches {
+    fn kind(&mut self, node: &SchemaNode, value: &Value, path: &ValuePath<'_>) {
         let both = self.is_int_or_string(node);
         let wanted = if both { "integer,string" } else { node.kind.name() };
-        if value.is_null() {
-            if wanted.is_empty() || node.nullable {
-                return 1;
-            }
-            self.wrong_type(path, wanted, "null");
-            return 0;
-        }
-        let contains = |kind: &Kind| match kind {
-            Kind::Integer | Kind::String if both => true,
+        let contains = |kind: &NodeKind| match kind {
+            NodeKind::Integer | NodeKind::String if both => true,
             kind => !both && node.kind == *kind,
         };
-        let (found, found_format) = match value {
-            Value::Bool(_) => (Kind::Boolean, ""),
-            Value::String(_) => (Kind::String, ""),
-            Value::Array(_) => (Kind::Array, ""),
-            Value::Object(_) | Value::Null => (Kind::Object, ""),
-            Value::Number(number) => match golang::number(number) {
-                Num::Int(_) => (Kind::Integer, "int64"),
-                Num::Float(_) => (Kind::Number, "float64"),
-            },
+        let number = value.as_number().map(golang::number);
+        let found = match value {
+            Value::Null if wanted.is_empty() || node.nullable => return,
+            Value::Null => return self.wrong_type(path, wanted, "null"),
+            Value::Bool(_) => NodeKind::Boolean,
+            Value::String(_) => NodeKind::String,
+            Value::Array(_) => NodeKind::Array,
+            Value::Object(_) => NodeKind::Object,
+            Value::Number(_) if matches!(number, Some(Num::Int(_))) => NodeKind::Integer,
+            Value::Number(_) => NodeKind::Number,
         };
-        let whole = matches!(value, Value::Number(number) if numbers::is_whole(golang::number(number).as_float()));
+        let is_whole = number.is_some_and(|number| numbers::is_whole(number.as_float()));
         let fits = contains(&found)
-            || (found == Kind::Number && whole && contains(&Kind::Integer))
-            || (found == Kind::Integer && contains(&Kind::Number));
-        let format = self.format(node);
-        let is_text_or_list = matches!(found, Kind::String | Kind::Array);
-        if !is_text_or_list && !format.is_empty() && !fits && found_format != format {
-            self.wrong_type(path, format, found_format);
-            return 0;
-        }
+            || (found == NodeKind::Number && is_whole && contains(&NodeKind::Integer))
+            || (found == NodeKind::Integer && contains(&NodeKind::Number));
         // A format counts as a type: a list passes as a string with a format.
-        if is_text_or_list && !format.is_empty() && !contains(&Kind::Number) && !contains(&Kind::Integer) {
-            return 1;
-        }
-        if !fits {
+        let is_text_or_list = matches!(found, NodeKind::String | NodeKind::Array);
+        let has_format = !self.format(node).is_empty() && !contains(&NodeKind::Number) && !contains(&NodeKind::Integer);
+        if !(fits || is_text_or_list && has_format) {
             self.wrong_type(path, wanted, found.name());
-            return 0;
         }
-        1
     }
 
-    fn options(&mut self, node: &Node, value: &Value, path: &Path<'_>) {
+    fn options(&mut self, node: &SchemaNode, value: &Value, path: &ValuePath<'_>) {
         let options = &node.checks.options;
         if options.is_empty() || options.iter().any(|option| is_option(value, option)) {
             return;
@@ -233,14 +212,6 @@ fn is_option(value: &Value, option: &Value) -> bool {
             (Num::Int(value), Num::Int(option)) => value == option,
             (value, Num::Float(option)) => value.as_float() == option,
             (Num::Float(value), Num::Int(option)) => value.trunc() as i64 == option,
-        },
-        // A number can match the character with that code.
-        (Value::Number(value), Value::String(option)) => match golang::number(value) {
-            Num::Int(code) => {
-                let char = u32::try_from(code).ok().and_then(char::from_u32).unwrap_or('\u{fffd}');
-                option.chars().eq([char])
-            }
-            Num::Float(_) => false,
         },
         (value, option) => value == option,
     }

@@ -10,7 +10,8 @@ use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::message::reply::{Body, json_reply};
 use crate::status::{Status, StatusCause, StatusDetails};
-use crate::storage::object::{Key, StoredObject};
+use crate::storage::key::StoreKey;
+use crate::storage::object::StoredObject;
 
 /// The subresources that a create acts on: resource, name, and the group, version and kind of the request body.
 pub(crate) const PARTS: [(&str, &str, [&str; 3]); 3] = [
@@ -24,7 +25,7 @@ pub(crate) fn act(
     hub: &Hub,
     resource: &Resource,
     part: &str,
-    key: &Key,
+    key: &StoreKey,
     sent: &Value,
     options: &WriteOptions,
 ) -> Result<Response<Body>, WriteFailure> {
@@ -44,7 +45,7 @@ fn done() -> Response<Body> {
 fn bind(
     hub: &Hub,
     pods: &Resource,
-    key: &Key,
+    key: &StoreKey,
     sent: &Value,
     options: &WriteOptions,
 ) -> Result<Response<Body>, WriteFailure> {
@@ -127,7 +128,7 @@ fn bound(mut pod: Value, binding: &Value, hub: &Hub) -> Value {
 fn evict(
     hub: &Hub,
     pods: &Resource,
-    key: &Key,
+    key: &StoreKey,
     sent: &Value,
     asked: &WriteOptions,
 ) -> Result<Response<Body>, WriteFailure> {
@@ -185,7 +186,7 @@ fn covers(budget: &StoredObject, pod: &StoredObject) -> bool {
 }
 
 /// Takes one disruption from a budget, if one is left.
-fn spend(budget: &Value, pod: &Key, hub: &Hub) -> Result<Value, Status> {
+fn spend(budget: &Value, pod: &StoreKey, hub: &Hub) -> Result<Value, Status> {
     let allowed = budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
     if allowed <= 0 {
         let name = budget["metadata"]["name"].as_str().unwrap_or_default();

@@ -19,8 +19,9 @@ use crate::api::write::{DeleteOptions, Trust, delete_in, finalizers};
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::{Key, StoredObject};
-use crate::storage::state::{self, Locked, State};
+use crate::storage::key::StoreKey;
+use crate::storage::object::{Draft, StoredObject, WriteKind};
+use crate::storage::state::{self, Locked, LockedState};
 use definition::resources_of;
 
 /// The resource of CRDs.
@@ -48,7 +49,7 @@ pub(crate) fn follow_up(hub: &Hub, state: &mut Locked<'_>, name: &str, trust: Tr
 }
 
 /// Refuses to create objects of a resource whose CRD is being deleted.
-pub(crate) fn check_not_terminating(state: &State, resource: &Resource, name: &str) -> Result<(), Status> {
+pub(crate) fn check_not_terminating(state: &LockedState, resource: &Resource, name: &str) -> Result<(), Status> {
     if !resource.rules.custom || !look(state, &resource.id).is_some_and(|stored| stored.is_marked()) {
         return Ok(());
     }
@@ -68,21 +69,41 @@ pub(crate) fn finish(hub: &Hub, state: &mut Locked<'_>, resource: &Resource) {
 
 /// Removes the finalizer from a CRD that is being deleted. The CRD is removed unless it has other finalizers.
 fn let_go(hub: &Hub, state: &mut Locked<'_>, name: &str) {
-    if !look(state, name).is_some_and(|stored| stored.is_marked()) {
+    while let Some(stored) = look(state, name).filter(|stored| stored.is_marked() && is_held(stored)) {
+        let draft = Locked::unlocked(state, || {
+            let mut object = stored.value();
+            release(&mut object);
+            let why = "all instances are gone";
+            put_condition(hub, &mut object, TERMINATING, false, "InstanceDeletionCompleted", why);
+            if finalizers(&object).is_empty() { None } else { draft_of(hub, &stored, &object) }
+        });
+        let Some(definitions) = current(state, &stored) else { continue };
+        match draft {
+            Some(draft) => drop(hub.storage.commit(state, &definitions, draft)),
+            None => {
+                hub.storage.remove(state, &definitions, &stored.key);
+                close(hub, state, name);
+            }
+        }
         return;
     }
-    let Some((definitions, key, mut object)) = find(state, name) else { return };
-    if !finalizers(&object).contains(&CLEANUP) {
-        return;
-    }
-    release(&mut object);
-    if finalizers(&object).is_empty() {
-        hub.storage.remove(state, &definitions, &key);
-        close(hub, state, name);
-        return;
-    }
-    put_condition(hub, &mut object, TERMINATING, false, "InstanceDeletionCompleted", "all instances are gone");
-    hub.storage.commit_small(state, &definitions, &key, &object);
+}
+
+/// Returns whether the finalizer of the server keeps a CRD.
+fn is_held(stored: &StoredObject) -> bool {
+    stored.metadata()["finalizers"].as_array().is_some_and(|held| held.contains(&CLEANUP.into()))
+}
+
+/// Encodes a changed CRD, which takes long for a large one. Call it while the state is unlocked.
+fn draft_of(hub: &Hub, stored: &StoredObject, object: &Value) -> Option<Draft> {
+    let definitions = hub.storage.lock().catalog.named(DEFINITIONS)?.clone();
+    Some(hub.storage.draft(&definitions, &stored.key, object, WriteKind::Modified))
+}
+
+/// Returns the resource of CRDs, if this CRD has not changed while the state was unlocked.
+fn current(state: &LockedState, stored: &Arc<StoredObject>) -> Option<Arc<Resource>> {
+    let is_current = look(state, stored.key.name()).is_some_and(|now| Arc::ptr_eq(&now, stored));
+    state.catalog.named(DEFINITIONS).filter(|_| is_current).cloned()
 }
 
 /// Adds the finalizer to a CRD that is about to be deleted.
@@ -138,46 +159,53 @@ fn settle(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
 
 /// Accepts the names, then opens the resource: clients see two steps. Returns false if the caller must call it again.
 fn establish(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
-    let (Some(stored), Some((definitions, key, mut object))) = (look(state, name), find(state, name)) else {
-        return true;
-    };
-    let before = object.clone();
+    let Some(stored) = look(state, name) else { return true };
+    let mut object = Locked::unlocked(state, || stored.value());
+    let before = outline(&object);
     if !accept(hub, state, &mut object) {
         put_condition(hub, &mut object, "Established", false, "NotAccepted", "not all names are accepted");
-        if object != before {
-            hub.storage.commit_small(state, &definitions, &key, &object);
+        if object["status"] == before["status"] {
+            return true;
         }
-        return true;
+        let draft = Locked::unlocked(state, move || draft_of(hub, &stored, &object).map(|draft| (draft, stored)));
+        let Some((draft, stored)) = draft else { return true };
+        let definitions = current(state, &stored);
+        return definitions.is_some_and(|definitions| {
+            hub.storage.commit(state, &definitions, draft);
+            true
+        });
     }
     let resources = resources_of(hub, state, &object);
     if resources.is_empty() {
         return true;
     }
-    if !is_unchanged(hub, state, &stored, &mut object) {
+    let names = object["status"]["acceptedNames"].clone();
+    let drafts = Locked::unlocked(state, || {
+        let accepted = draft_of(hub, &stored, &object);
+        let why = "the initial names have been accepted";
+        put_condition(hub, &mut object, "Established", true, "InitialNamesAccepted", why);
+        let established = draft_of(hub, &stored, &object);
+        drop(object);
+        accepted.zip(established)
+    });
+    let (Some(definitions), Some((accepted, established))) = (current(state, &stored), drafts) else { return false };
+    if names::settle(state, &before).accepted != names {
         return false;
     }
-    hub.storage.commit_small(state, &definitions, &key, &object);
-    let why = "the initial names have been accepted";
-    put_condition(hub, &mut object, "Established", true, "InitialNamesAccepted", why);
+    hub.storage.commit(state, &definitions, accepted);
     state.catalog.put(resources);
-    hub.storage.commit_small(state, &definitions, &key, &object);
+    hub.storage.commit(state, &definitions, established);
     true
 }
 
-/// Returns whether a CRD and its accepted names are unchanged since before the state was unlocked. Updates the
-/// conditions of `object` to the current ones.
-fn is_unchanged(hub: &Hub, state: &State, stored: &Arc<StoredObject>, object: &mut Value) -> bool {
-    let given = object["status"]["acceptedNames"].clone();
-    if !look(state, stored.key.name()).is_some_and(|now| Arc::ptr_eq(&now, stored)) {
-        return false;
-    }
-    *object = stored.value();
-    accept(hub, state, object);
-    object["status"]["acceptedNames"] == given
+/// Returns the members of a CRD that decide about its names.
+fn outline(object: &Value) -> Value {
+    json!({"metadata": {"name": object["metadata"]["name"]},
+        "spec": {"group": object["spec"]["group"], "names": object["spec"]["names"]}, "status": object["status"]})
 }
 
 /// Assigns names to a CRD, and returns whether it got all of them.
-fn accept(hub: &Hub, state: &State, object: &mut Value) -> bool {
+fn accept(hub: &Hub, state: &LockedState, object: &mut Value) -> bool {
     let settled = names::settle(state, object);
     status_of(object).insert("acceptedNames".into(), settled.accepted);
     match settled.conflict {
@@ -195,30 +223,33 @@ fn refresh(hub: &Hub, state: &mut Locked<'_>, name: &str) {
 /// Goes on as long as the CRD does not change, and returns whether the work is complete. The state is unlocked during
 /// slow work.
 fn refreshed(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
-    let (Some(stored), Some((definitions, key, mut object))) = (look(state, name), find(state, name)) else {
-        return true;
-    };
+    let Some(stored) = look(state, name) else { return true };
     let Some(served) = state.catalog.of_definition(name).cloned() else { return true };
-    let (names, conditions) = (object["status"]["acceptedNames"].clone(), object["status"]["conditions"].clone());
+    let mut object = Locked::unlocked(state, || stored.value());
+    let before = outline(&object);
     accept(hub, state, &mut object);
-    let renamed = object["status"]["acceptedNames"] != names;
+    let names = object["status"]["acceptedNames"].clone();
+    let is_renamed = names != before["status"]["acceptedNames"];
     let mut opened = None;
-    if renamed || object["metadata"]["generation"].as_i64() != Some(served.rules.definition) {
+    if is_renamed || object["metadata"]["generation"].as_i64() != Some(served.rules.definition) {
         let resources = resources_of(hub, state, &object);
         let objects = resources.first().map(|resource| state::recoded(state, &served, resource));
-        let is_served = state.catalog.of_definition(name).is_some_and(|now| Arc::ptr_eq(now, &served));
-        if !is_served || !is_unchanged(hub, state, &stored, &mut object) {
-            return false;
-        }
         opened = objects.map(|objects| (resources, objects));
     }
-    if renamed || object["status"]["conditions"] != conditions {
-        hub.storage.commit_small(state, &definitions, &key, &object);
+    let is_changed = object["status"] != before["status"];
+    let draft = Locked::unlocked(state, || if is_changed { draft_of(hub, &stored, &object) } else { None });
+    let is_served = state.catalog.of_definition(name).is_some_and(|now| Arc::ptr_eq(now, &served));
+    let Some(definitions) = current(state, &stored).filter(|_| is_served) else { return false };
+    if names::settle(state, &before).accepted != names {
+        return false;
+    }
+    if let Some(draft) = draft {
+        hub.storage.commit(state, &definitions, draft);
     }
     if let Some((resources, objects)) = opened {
         state.reopen(&served, objects);
         state.catalog.put(resources);
-        if renamed {
+        if is_renamed {
             reconsider(hub, state, name);
         }
     }
@@ -226,8 +257,8 @@ fn refreshed(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
 }
 
 /// Deletes some objects, and returns whether more are left. The CRD is removed with the last one.
-fn terminate(hub: &Hub, state: &mut Locked<'_>, name: &str, stored: &StoredObject) -> bool {
-    if !stored.metadata()["finalizers"].as_array().is_some_and(|held| held.contains(&CLEANUP.into())) {
+fn terminate(hub: &Hub, state: &mut Locked<'_>, name: &str, stored: &Arc<StoredObject>) -> bool {
+    if !is_held(stored) {
         return false;
     }
     let Some(resource) = state.catalog.of_definition(name).cloned() else {
@@ -235,20 +266,16 @@ fn terminate(hub: &Hub, state: &mut Locked<'_>, name: &str, stored: &StoredObjec
         let_go(hub, state, name);
         return false;
     };
-    if let Some((definitions, key, mut object)) = find(state, name)
-        && put_condition(
-            hub,
-            &mut object,
-            TERMINATING,
-            true,
-            "InstanceDeletionInProgress",
-            "instances are being deleted",
-        )
-    {
-        hub.storage.commit_small(state, &definitions, &key, &object);
+    let draft = Locked::unlocked(state, || {
+        let (mut object, why) = (stored.value(), "instances are being deleted");
+        let is_new = put_condition(hub, &mut object, TERMINATING, true, "InstanceDeletionInProgress", why);
+        if is_new { draft_of(hub, stored, &object) } else { None }
+    });
+    if let (Some(draft), Some(definitions)) = (draft, current(state, stored)) {
+        hub.storage.commit(state, &definitions, draft);
     }
     let left = state.collection(&resource).objects().values().filter(|object| !object.is_marked());
-    let keys: Vec<Key> = left.take(PIECE).map(|object| object.key.clone()).collect();
+    let keys: Vec<StoreKey> = left.take(PIECE).map(|object| object.key.clone()).collect();
     let options = DeleteOptions { trust: Trust::Host, ..DeleteOptions::default() };
     let mut gone = 0;
     for key in &keys {
@@ -259,15 +286,8 @@ fn terminate(hub: &Hub, state: &mut Locked<'_>, name: &str, stored: &StoredObjec
     gone > 0 && keys.len() == PIECE
 }
 
-fn look(state: &State, name: &str) -> Option<Arc<StoredObject>> {
-    state.object(state.catalog.named(DEFINITIONS)?, &Key::new(None, name))
-}
-
-fn find(state: &State, name: &str) -> Option<(Arc<Resource>, Key, Value)> {
-    let definitions = state.catalog.named(DEFINITIONS)?.clone();
-    let key = Key::new(None, name);
-    let object = state.object(&definitions, &key)?.value();
-    Some((definitions, key, object))
+fn look(state: &LockedState, name: &str) -> Option<Arc<StoredObject>> {
+    state.object(state.catalog.named(DEFINITIONS)?, &StoreKey::new(None, name))
 }
 
 /// Returns the status of a CRD. A direct write may have stored a status of any type.

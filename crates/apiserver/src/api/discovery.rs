@@ -14,7 +14,7 @@ const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// A group and its versions, the preferred one first.
-struct Group<'a> {
+struct DiscoveryGroup<'a> {
     name: &'a str,
     versions: Vec<&'a str>,
 }
@@ -31,7 +31,7 @@ pub(crate) fn discover(catalog: &Catalog, steps: &[&str], aggregated: bool, know
         )),
         ["apis"] => {
             let groups: Vec<Value> =
-                groups(catalog).iter().filter(|group| !group.name.is_empty()).map(Group::legacy).collect();
+                groups(catalog).iter().filter(|group| !group.name.is_empty()).map(DiscoveryGroup::legacy).collect();
             Some(value_reply(200, &json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})))
         }
         ["api", version] => resource_list(catalog, "", version),
@@ -49,13 +49,13 @@ pub(crate) fn discover(catalog: &Catalog, steps: &[&str], aggregated: bool, know
 }
 
 /// Returns all groups in the order of their first resource.
-fn groups(catalog: &Catalog) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+fn groups(catalog: &Catalog) -> Vec<DiscoveryGroup<'_>> {
+    let mut groups: Vec<DiscoveryGroup<'_>> = Vec::new();
     for resource in catalog.served() {
         match groups.iter_mut().find(|group| group.name == resource.group) {
             Some(group) if group.versions.contains(&resource.version.as_str()) => {}
             Some(group) => group.versions.push(&resource.version),
-            None => groups.push(Group { name: &resource.group, versions: vec![&resource.version] }),
+            None => groups.push(DiscoveryGroup { name: &resource.group, versions: vec![&resource.version] }),
         }
     }
     for group in &mut groups {
@@ -83,7 +83,7 @@ fn rank(version: &str) -> (u8, Reverse<u64>, Reverse<u64>, &str) {
     minor.parse().map_or(last, |minor| (level, Reverse(major), Reverse(minor), ""))
 }
 
-impl Group<'_> {
+impl DiscoveryGroup<'_> {
     fn legacy(&self) -> Value {
         let versions: Vec<Value> = self
             .versions

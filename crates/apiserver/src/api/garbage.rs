@@ -7,9 +7,10 @@ use std::sync::Arc;
 use crate::api::write::{DeleteOptions, Propagation, Trust, delete_in, finalizers, let_go};
 use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::storage::object::{Key, StoredObject};
+use crate::storage::key::StoreKey;
+use crate::storage::object::StoredObject;
 use crate::storage::owners::{ObjectPlace, Trace};
-use crate::storage::state::{Locked, State};
+use crate::storage::state::{Locked, LockedState};
 
 /// The finalizer that keeps an owner until the dependents that it waits for are gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -44,7 +45,7 @@ fn collect(hub: &Hub, state: &mut Locked<'_>) -> bool {
 }
 
 /// Adds traces for the dependents of an object.
-fn stir(state: &mut State, uid: &str, which: impl Fn(&StoredObject) -> bool) {
+fn stir(state: &mut LockedState, uid: &str, which: impl Fn(&StoredObject) -> bool) {
     let owned = state.owned_by(uid);
     let traces: Vec<_> =
         owned.filter(|place| found(state, place).is_some_and(|(_, object)| which(&object))).cloned().collect();
@@ -54,7 +55,7 @@ fn stir(state: &mut State, uid: &str, which: impl Fn(&StoredObject) -> bool) {
 }
 
 /// Returns the object at a place.
-fn found(state: &State, place: &ObjectPlace) -> Option<(Arc<Resource>, Arc<StoredObject>)> {
+fn found(state: &LockedState, place: &ObjectPlace) -> Option<(Arc<Resource>, Arc<StoredObject>)> {
     let resource = state.catalog.stored_in(&place.collection)?;
     Some((resource.clone(), state.object(resource, &place.key)?))
 }
@@ -124,7 +125,7 @@ fn weigh(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, stored: &S
 
 /// Returns the state of the referenced owner of the object at `key`. Returns `None` if it is unknown: the kind does not
 /// exist, or the owner is namespaced and the object is not.
-fn standing(state: &State, key: &Key, reference: &Value) -> Option<Standing> {
+fn standing(state: &LockedState, key: &StoreKey, reference: &Value) -> Option<Standing> {
     let (owners, place) = named(state, key, reference)?;
     let Some(owner) = state.object(owners, &place).filter(|owner| reference["uid"] == owner.uid()) else {
         return Some(Standing::Gone);
@@ -133,13 +134,13 @@ fn standing(state: &State, key: &Key, reference: &Value) -> Option<Standing> {
 }
 
 /// Returns the resource and key that a reference in the object at `key` names.
-fn named<'a>(state: &'a State, key: &Key, reference: &Value) -> Option<(&'a Arc<Resource>, Key)> {
+fn named<'a>(state: &'a LockedState, key: &StoreKey, reference: &Value) -> Option<(&'a Arc<Resource>, StoreKey)> {
     let (version, kind) = (reference["apiVersion"].as_str()?, reference["kind"].as_str()?);
     let (group, version) = version.split_once('/').unwrap_or(("", version));
     let is_named = |known: &&Arc<Resource>| known.kind == kind && known.group == group && known.version == version;
     let owners = state.catalog.served().find(is_named)?;
     let namespace = if owners.namespaced { Some(key.namespace()?) } else { None };
-    Some((owners, Key::new(namespace, reference["name"].as_str()?)))
+    Some((owners, StoreKey::new(namespace, reference["name"].as_str()?)))
 }
 
 /// Returns whether an object is to be deleted after its dependents.
@@ -151,7 +152,7 @@ fn is_waiting(object: &StoredObject) -> bool {
 }
 
 /// Removes the owner references from the dependents of an object, and then its finalizer.
-fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &Key, uid: &str) {
+fn orphan(hub: &Hub, state: &mut Locked<'_>, resource: &Arc<Resource>, key: &StoreKey, uid: &str) {
     let owned: Vec<ObjectPlace> = state.owned_by(uid).cloned().collect();
     for place in owned {
         let Some((owned, stored)) = found(state, &place) else { continue };

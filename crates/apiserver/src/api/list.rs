@@ -7,7 +7,7 @@ mod plan;
 mod token;
 
 pub(crate) use body::{ListHead, list_body};
-pub(crate) use options::ListOptions;
+pub(crate) use options::ListQuery;
 pub(crate) use page::{Page, page};
 pub(crate) use plan::{At, ListPlan, parse_version, plan};
 pub(crate) use token::ContinueToken;
@@ -15,18 +15,19 @@ pub(crate) use token::ContinueToken;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::selector::Selector;
+use crate::api::selector::ObjectSelector;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::{Key, StoredObject};
+use crate::storage::key::StoreKey;
+use crate::storage::object::StoredObject;
 
 /// For how long a read of a future version waits before it is refused.
 pub(crate) const FRESHNESS_WAIT: Duration = Duration::from_secs(3);
 
 /// A page of a list, and its revision.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedObjects {
     pub(crate) revision: u64,
     pub(crate) page: Page,
 }
@@ -35,9 +36,9 @@ pub(crate) struct Listed {
 pub(crate) async fn list(
     hub: &Hub,
     resource: &Resource,
-    selector: &Selector,
+    selector: &ObjectSelector,
     plan: &ListPlan,
-) -> Result<Listed, Status> {
+) -> Result<ListedObjects, Status> {
     if let At::NotOlderThan(revision) | At::Exactly(revision) = plan.at {
         wait_until_fresh(hub, revision).await?;
     }
@@ -50,14 +51,14 @@ pub(crate) async fn list(
             At::Latest | At::Any | At::NotOlderThan(_) => (current, collection.objects().clone()),
         }
     };
-    Ok(Listed { revision, page: page(&objects, selector, plan.start.as_deref(), plan.limit) })
+    Ok(ListedObjects { revision, page: page(&objects, selector, plan.start.as_deref(), plan.limit) })
 }
 
 /// Reads one object, at least as new as the requested version.
 pub(crate) async fn get(
     hub: &Hub,
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     resource_version: &str,
 ) -> Result<Arc<StoredObject>, Status> {
     let revision = parse_version(resource_version).map_err(|invalid| Status::failure(500, "", invalid))?;

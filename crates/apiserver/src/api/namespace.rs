@@ -9,8 +9,8 @@ use crate::api::garbage;
 use crate::api::write::{DeleteOptions, Trust, delete_in};
 use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::storage::object::Key;
-use crate::storage::state::{Locked, State};
+use crate::storage::key::StoreKey;
+use crate::storage::state::{Locked, LockedState};
 
 /// How many objects are processed while the state stays locked.
 const PIECE: usize = 100;
@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 struct Sweep {
     /// The last position that was processed: a collection, and a key in it.
-    behind: Option<(String, Key)>,
+    behind: Option<(String, StoreKey)>,
     /// Whether an object could not be deleted.
     refused: bool,
     /// Held until the sweep begins, if it is a repeated one.
@@ -102,7 +102,7 @@ fn sweep(hub: &Hub, state: &mut Locked<'_>, name: &str, progress: &Mutex<Sweep>)
 }
 
 /// Returns the next objects of a sweep, in the order of their collections and keys.
-fn next_piece(state: &State, name: &str, behind: Option<&(String, Key)>) -> Vec<(Arc<Resource>, Key)> {
+fn next_piece(state: &LockedState, name: &str, behind: Option<&(String, StoreKey)>) -> Vec<(Arc<Resource>, StoreKey)> {
     let is_due = |resource: &&Arc<Resource>| {
         let passed = behind.is_some_and(|(collection, _)| resource.storage < *collection);
         resource.namespaced && resource.rules.view.is_none() && !passed
@@ -117,14 +117,14 @@ fn next_piece(state: &State, name: &str, behind: Option<&(String, Key)>) -> Vec<
 }
 
 /// Removes a namespace that is being deleted and has become empty.
-pub(crate) fn finish(hub: &Hub, state: &mut State, name: Option<&str>) {
+pub(crate) fn finish(hub: &Hub, state: &mut LockedState, name: Option<&str>) {
     let Some(name) = name.filter(|name| is_terminating(state, name)) else { return };
     let occupied = state.catalog.iter().filter(|resource| resource.namespaced).any(|resource| {
         // One key is enough to know that the namespace is not empty.
         state.has_key_in(resource, name)
     });
     let Some(namespaces) = state.catalog.named("namespaces").cloned() else { return };
-    let key = Key::new(None, name);
+    let key = StoreKey::new(None, name);
     let Some(object) = state.object(&namespaces, &key).map(|stored| stored.value()).filter(|_| !occupied) else {
         return;
     };
@@ -138,12 +138,12 @@ pub(crate) fn finish(hub: &Hub, state: &mut State, name: Option<&str>) {
         hub.storage.remove(state, &namespaces, &key);
     } else if released != object {
         // The content is gone. The owners of the other finalizers remove these.
-        hub.storage.commit_small(state, &namespaces, &key, &released);
+        hub.storage.commit_namespace(state, &namespaces, &key, &released);
     }
 }
 
-fn is_terminating(state: &State, name: &str) -> bool {
+fn is_terminating(state: &LockedState, name: &str) -> bool {
     let Some(namespaces) = state.catalog.named("namespaces") else { return false };
-    let Some(found) = state.object(namespaces, &Key::new(None, name)) else { return false };
+    let Some(found) = state.object(namespaces, &StoreKey::new(None, name)) else { return false };
     found.is_marked()
 }

@@ -3,26 +3,24 @@
 //! kubectl reads three things from them: whether the server can validate writes (the parameter `fieldValidation` of the
 //! patch of a kind), how lists are merged (the extensions of fields), and the schemas of kinds (for `kubectl explain`).
 
-mod paths;
 mod schemas;
-mod table;
-mod types;
-pub(crate) mod v2;
+mod paths;
 
 use serde_json::{Map, Value, json};
 
-pub(crate) use table::Served;
-pub(crate) use types::{ServedKind, Types};
+use crate::kinds::{Catalog, Resource};
 
 /// Returns the document of one group and version.
 #[must_use]
-pub(crate) fn document(group: &str, version: &str, kinds: &[ServedKind], types: &impl Types) -> Value {
-    let names = kinds.iter().flat_map(|kind| {
-        let scale = kind.scale.iter().chain(&kind.list_type);
-        std::iter::once(&kind.type_name).chain(scale).cloned()
-    });
-    let schemas = schemas::reachable(names.chain(paths::TYPES.map(str::to_owned)), types);
-    let paths = paths::paths(group, version, kinds, &schemas);
+pub(crate) fn document(group: &str, version: &str, catalog: &Catalog) -> Value {
+    let served: Vec<&Resource> = catalog
+        .served()
+        .map(AsRef::as_ref)
+        .filter(|resource| resource.group == group && resource.version == version)
+        .collect();
+    let names = served.iter().map(|resource| schemas::name_of(resource));
+    let schemas = schemas::reachable(names.chain([paths::PATCH.to_owned()]), catalog);
+    let paths = paths::paths(group, version, &served);
     json!({
         "openapi": "3.0.0",
         "info": { "title": "Kubernetes", "version": "unversioned" },
@@ -31,16 +29,10 @@ pub(crate) fn document(group: &str, version: &str, kinds: &[ServedKind], types: 
     })
 }
 
-/// Returns the document of version 2 with these types, and all types that their fields use.
-#[must_use]
-pub(crate) fn document_v2(names: Vec<String>, types: &impl Types) -> Value {
-    v2::document(&schemas::reachable(names, types))
-}
-
 /// Returns the answer to `/openapi/v3`: the location of each document, and a hash that changes with its content.
 #[must_use]
-pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Value {
-    let entry = |(group, version, hash): (&str, &str, &str)| {
+pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>, hash: &str) -> Value {
+    let entry = |(group, version): (&str, &str)| {
         let path = location(group, version);
         let url = format!("/openapi/v3/{path}?hash={hash}");
         (path, json!({ "serverRelativeURL": url }))
@@ -50,7 +42,7 @@ pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str, &
 
 /// Returns the path of a group and version: `api/v1`, `apis/apps/v1`.
 #[must_use]
-pub(crate) fn location(group: &str, version: &str) -> String {
+fn location(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 

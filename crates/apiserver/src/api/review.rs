@@ -13,7 +13,7 @@ use crate::kinds::Resource;
 use crate::kinds::user::user;
 use crate::message::reply::{Body, value_reply};
 use crate::status::{Status, StatusCause};
-use crate::storage::object::Key;
+use crate::storage::key::StoreKey;
 
 /// For how long a token is valid, in seconds, unless the request says.
 const TOKEN_SECONDS: i64 = 3600;
@@ -25,7 +25,7 @@ const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 pub(super) fn token(
     hub: &Hub,
     accounts: &Resource,
-    key: &Key,
+    key: &StoreKey,
     mut request: Value,
 ) -> Result<Response<Body>, WriteFailure> {
     let account = hub.storage.lock().object(accounts, key);
@@ -68,7 +68,7 @@ fn strings(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn username(account: &Key) -> String {
+fn username(account: &StoreKey) -> String {
     format!("system:serviceaccount:{}:{}", account.namespace().unwrap_or_default(), account.name())
 }
 

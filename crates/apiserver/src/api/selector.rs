@@ -6,17 +6,18 @@ mod label;
 pub(crate) use field::FieldSelector;
 pub(crate) use label::{LabelSelector, is_label_key, is_label_value};
 
-use crate::storage::object::{Key, StoredObject, namespace_end};
+use crate::storage::key::{StoreKey, namespace_end};
+use crate::storage::object::StoredObject;
 
 /// The scope and selectors of a list or watch.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Selector {
+pub(crate) struct ObjectSelector {
     pub(crate) namespace: Option<String>,
     pub(crate) labels: LabelSelector,
     pub(crate) fields: FieldSelector,
 }
 
-impl Selector {
+impl ObjectSelector {
     pub(crate) fn matches(&self, object: &StoredObject) -> bool {
         self.in_scope(&object.key) && self.labels.matches(object) && self.fields.matches(object)
     }
@@ -36,7 +37,7 @@ impl Selector {
         self.namespace.as_deref().map(namespace_end)
     }
 
-    fn in_scope(&self, key: &Key) -> bool {
+    fn in_scope(&self, key: &StoreKey) -> bool {
         self.namespace.as_deref().is_none_or(|namespace| key.namespace() == Some(namespace))
     }
 }

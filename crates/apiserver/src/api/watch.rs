@@ -3,7 +3,7 @@
 mod options;
 mod stream;
 
-pub(crate) use options::{Start, WatchOptions};
+pub(crate) use options::{Start, WatchQuery};
 
 use bytes::Bytes;
 use futures_util::Stream;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::api::list::wait_until_fresh;
-use crate::api::selector::Selector;
+use crate::api::selector::ObjectSelector;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::message::reply::error_line;
@@ -33,8 +33,8 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 pub(crate) async fn watch(
     hub: &Arc<Hub>,
     resource: &Arc<Resource>,
-    selector: Selector,
-    options: &WatchOptions,
+    selector: ObjectSelector,
+    options: &WatchQuery,
     form: Form,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
     let timeout = options.timeout.unwrap_or_else(|| Duration::from_secs(hub.chance.within(DEFAULT_TIMEOUT)));
@@ -44,7 +44,7 @@ pub(crate) async fn watch(
     {
         return streams::unfold(Opened::Refused(Some(status)), Opened::step);
     }
-    let opened = match stream::WatchStream::open(hub, resource, selector, options, form, deadline) {
+    let opened = match stream::WatchLines::open(hub, resource, selector, options, form, deadline) {
         Ok(stream) => Opened::Live(Box::new(stream)),
         Err(status) => Opened::Refused(Some(status)),
     };
@@ -53,7 +53,7 @@ pub(crate) async fn watch(
 
 /// An open watch, or a watch that only returns an error.
 enum Opened {
-    Live(Box<stream::WatchStream>),
+    Live(Box<stream::WatchLines>),
     Refused(Option<Status>),
 }
 
@@ -69,7 +69,7 @@ impl Opened {
 
 /// The properties of a bookmark beside its version.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Mark {
+pub(crate) struct BookmarkMark {
     /// The bookmark ends the initial events.
     pub(crate) ends_initial_events: bool,
     /// The bookmark shows a null creation time, as servers before 1.34 do.
@@ -77,7 +77,7 @@ pub(crate) struct Mark {
 }
 
 /// Returns a `BOOKMARK` event: an empty object of the kind with only a version.
-pub(crate) fn bookmark_line(resource: &Resource, form: Form, revision: u64, mark: Mark) -> Bytes {
+pub(crate) fn bookmark_line(resource: &Resource, form: Form, revision: u64, mark: BookmarkMark) -> Bytes {
     let annotations =
         if mark.ends_initial_events { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
     let created = if mark.null_creation { r#","creationTimestamp":null"# } else { "" };
@@ -104,7 +104,7 @@ mod tests {
             catalog.named("configmaps").unwrap(),
             Form::Full,
             9,
-            Mark { ends_initial_events: true, null_creation: false },
+            BookmarkMark { ends_initial_events: true, null_creation: false },
         );
         let expected = concat!(
             r#"{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9","#,
@@ -112,7 +112,7 @@ mod tests {
             "\n"
         );
         assert_eq!(line, expected);
-        let line = bookmark_line(catalog.named("pods").unwrap(), Form::Full, 12746, Mark::default());
+        let line = bookmark_line(catalog.named("pods").unwrap(), Form::Full, 12746, BookmarkMark::default());
         let expected = concat!(
             r#"{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12746"},"#,
             r#""spec":{"containers":null},"status":{}}}"#,

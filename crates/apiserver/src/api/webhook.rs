@@ -20,16 +20,16 @@ use tokio::runtime::Handle;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::Key;
+use crate::storage::key::StoreKey;
 use configuration::{MUTATING, VALIDATING, Webhook, webhooks};
 use review::Review;
 
 /// Lets a write call webhooks. A write does not await, so a thread that may block runs it.
 #[derive(Debug, Clone)]
-pub(crate) struct Caller(Arc<Context>);
+pub(crate) struct Caller(Arc<CallerContext>);
 
 #[derive(Debug)]
-struct Context {
+struct CallerContext {
     runtime: Handle,
     /// The warnings of webhooks, for the client.
     warnings: Mutex<Vec<String>>,
@@ -45,7 +45,7 @@ impl Eq for Caller {}
 
 impl Caller {
     pub(crate) fn new(runtime: Handle) -> Self {
-        Self(Arc::new(Context { runtime, warnings: Mutex::default() }))
+        Self(Arc::new(CallerContext { runtime, warnings: Mutex::default() }))
     }
 
     /// Takes the warnings of the webhooks that were called.
@@ -79,7 +79,7 @@ pub(crate) fn are_configured(hub: &Hub, resource: &Resource) -> bool {
 pub(crate) struct Asked<'a> {
     pub(crate) hub: &'a Hub,
     pub(crate) resource: &'a Resource,
-    pub(crate) key: &'a Key,
+    pub(crate) key: &'a StoreKey,
     /// The name in the request; empty for deletes of a collection.
     pub(crate) name: &'a str,
     pub(crate) subresource: Option<&'static str>,

@@ -6,7 +6,6 @@ mod receive;
 mod create;
 mod update;
 mod patch;
-mod negative;
 mod scale;
 mod scale_owners;
 mod delete;
@@ -41,12 +40,13 @@ use crate::api::namespace;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::{Form, Key, StoredObject};
+use crate::storage::key::StoreKey;
+use crate::storage::object::{Form, StoredObject};
 use crate::storage::state::Locked;
 
 /// The outcome of a write.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum WriteOutcome {
     /// The object as stored.
     Stored { object: Arc<StoredObject>, created: bool },
     /// The object of a dry run, or the last state of a deleted object. It is not stored.
@@ -57,7 +57,7 @@ pub(crate) enum Outcome {
     Done(Status),
 }
 
-impl Outcome {
+impl WriteOutcome {
     pub(crate) fn code(&self) -> u16 {
         match self {
             Self::Stored { created: true, .. } | Self::Shown { created: true, .. } => 201,
@@ -103,7 +103,7 @@ fn written(object: &StoredObject, form: Form) -> Bytes {
 }
 
 /// Does the work that follows a write, such as to a CRD or a namespace.
-fn follow_up(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key, trust: Trust) {
+fn follow_up(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &StoreKey, trust: Trust) {
     garbage::follow(hub, state, trust);
     match resource.id.as_str() {
         crd::DEFINITIONS => crd::follow_up(hub, state, key.name(), trust),
@@ -116,14 +116,14 @@ fn follow_up(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key, 
 pub(crate) fn resume(hub: &Hub, state: &mut Locked<'_>) {
     for resource in [crd::DEFINITIONS, "namespaces"] {
         let Some(resource) = state.catalog.named(resource).cloned() else { continue };
-        let keys: Vec<Key> = state.keys(&resource).cloned().collect();
+        let keys: Vec<StoreKey> = state.keys(&resource).cloned().collect();
         keys.iter().for_each(|key| follow_up(hub, state, &resource, key, Trust::Client));
     }
     garbage::follow(hub, state, Trust::Client);
 }
 
 /// Releases objects that waited until this object was gone.
-fn after_removal(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key) {
+fn after_removal(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &StoreKey) {
     if resource.id == crd::DEFINITIONS {
         crd::close(hub, state, key.name());
     }

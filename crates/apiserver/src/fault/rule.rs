@@ -50,211 +50,52 @@ impl Fault {
     }
 
     /// Answers with this code and a `Status` body.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(403));
-    /// let refused = pods.list(&Default::default()).await.unwrap_err();
-    /// assert!(matches!(refused, kube_client::Error::Api(status) if status.code == 403));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn status(code: u16) -> Self {
         Self::new(Action::Status { code, retry_after: None })
     }
 
     /// Answers with this code, a `Status` body and a `Retry-After` header.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status_retry_after(418, 3));
-    /// let refused = pods.list(&Default::default()).await.unwrap_err();
-    /// let kube_client::Error::Api(status) = refused else { panic!("{refused}") };
-    /// assert_eq!(status.details.unwrap().retry_after_seconds, 3);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn status_retry_after(code: u16, seconds: u32) -> Self {
         Self::new(Action::Status { code, retry_after: Some(seconds) })
     }
 
     /// Breaks the connection before any answer.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::reset().times(1));
-    /// assert!(pods.list(&Default::default()).await.is_err());
-    /// assert_eq!(server.requests()[0].status, None); // There was no answer.
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn reset() -> Self {
         Self::new(Action::ResetBeforeAnswer)
     }
 
     /// Breaks the connection after this number of body bytes, even in the middle of an event.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::reset_after_bytes(20));
-    /// assert!(pods.list(&Default::default()).await.is_err());
-    /// assert_eq!(server.requests()[0].status, Some(200)); // It began well.
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn reset_after_bytes(bytes: u64) -> Self {
         Self::new(Action::ResetAfterBytes(bytes))
     }
 
     /// Ends a watch after this number of events with an `ERROR` event of this code.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Namespace;
-    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
-    /// let server = ApiServer::new();
-    /// let namespaces: Api<Namespace> = Api::all(server.client());
-    /// server.faults().add(Fault::error_event(410, 1));
-    /// let mut events = namespaces.watch(&WatchParams::default().initial_events(), "0").await?.boxed();
-    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Added(_))));
-    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Error(status)) if status.code == 410));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn error_event(code: u16, after_events: u64) -> Self {
         Self::new(Action::ErrorEvent { code, after_events })
     }
 
     /// Ends a watch cleanly after this number of events.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Namespace;
-    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
-    /// let server = ApiServer::new();
-    /// let namespaces: Api<Namespace> = Api::all(server.client());
-    /// server.faults().add(Fault::end_after_events(1));
-    /// let mut events = namespaces.watch(&WatchParams::default().initial_events(), "0").await?.boxed();
-    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Added(_))));
-    /// assert!(events.try_next().await?.is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn end_after_events(events: u64) -> Self {
         Self::new(Action::EndAfterEvents(events))
     }
 
     /// Withholds the bookmark that ends the initial events.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Namespace;
-    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
-    /// let server = ApiServer::new();
-    /// let namespaces: Api<Namespace> = Api::all(server.client());
-    /// server.faults().add(Fault::withhold_end_bookmark());
-    /// let mut events = namespaces.watch(&WatchParams::default().initial_events(), "0").await?.boxed();
-    /// for _ in 0..4 {
-    ///     assert!(matches!(events.try_next().await?, Some(WatchEvent::Added(_))));
-    /// }
-    /// server.delete("namespaces", None, "kube-node-lease")?;
-    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Modified(_)))); // No bookmark before it.
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn withhold_end_bookmark() -> Self {
         Self::new(Action::WithholdEndBookmark)
     }
 
     /// Delays the answer by this time.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use std::time::Duration;
-    /// let server = ApiServer::new();
-    /// server.faults().add(Fault::delay(Duration::from_secs(30)));
-    /// let started = tokio::time::Instant::now();
-    /// server.client().apiserver_version().await?;
-    /// assert_eq!(started.elapsed().as_secs(), 30);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn delay(delay: Duration) -> Self {
         Self::new(Action::Delay(delay))
     }
 
     /// Answers with an HTML page, as a proxy or a login page would.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::html_page(400));
-    /// let refused = pods.list(&Default::default()).await.unwrap_err();
-    /// assert!(matches!(refused, kube_client::Error::Api(status) if status.code == 400));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn html_page(code: u16) -> Self {
         let body = "<html><body><h1>Bad Gateway</h1></body></html>\n".to_owned();
         Self::new(Action::Page { code, content_type: "text/html", header: None, body })
     }
 
     /// Answers 429 in plain text, as flow control does.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::too_many_requests(Some(1)));
-    /// let refused = pods.list(&Default::default()).await.unwrap_err();
-    /// assert!(matches!(refused, kube_client::Error::Api(status) if status.code == 429));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn too_many_requests(retry_after_seconds: Option<u32>) -> Self {
         let body = "Too many requests, please try again later.\n".to_owned();
         let header = retry_after_seconds.map(|seconds| ("retry-after", seconds.to_string()));
@@ -262,168 +103,47 @@ impl Fault {
     }
 
     /// Answers with a redirect to another location.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use http::Request;
-    /// # use http_body_util::Empty;
-    /// # use tower::ServiceExt;
-    /// let server = ApiServer::new();
-    /// server.faults().add(Fault::redirect("https://login.example.com/"));
-    /// let answer = server.oneshot(Request::get("/api/v1/pods").body(Empty::<bytes::Bytes>::new())?).await?;
-    /// assert_eq!(answer.headers()["location"], "https://login.example.com/");
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn redirect(location: impl Into<String>) -> Self {
         let header = Some(("location", location.into()));
         Self::new(Action::Page { code: 302, content_type: "text/html", header, body: String::new() })
     }
 
     /// Answers a list with a flaw.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault, ListFlaw};
-    /// # use k8s_openapi::api::core::v1::Namespace;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// server.faults().add(Fault::list(ListFlaw::MissingItems(1)));
-    /// let namespaces: Api<Namespace> = Api::all(server.client());
-    /// assert_eq!(namespaces.list(&Default::default()).await?.items.len(), 3); // There are four.
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn list(flaw: ListFlaw) -> Self {
         Self::new(Action::List(flaw))
     }
 
     /// Applies only to requests with this verb.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault, Verb};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(403).verb(Verb::Get));
-    /// assert!(pods.list(&Default::default()).await.is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn verb(mut self, verb: Verb) -> Self {
         self.verb = Some(verb);
         self
     }
 
     /// Applies only to requests for this resource, such as `pods` or `deployments.apps`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(403).resource("deployments.apps"));
-    /// assert!(pods.list(&Default::default()).await.is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
         self.resource = Some(resource.into());
         self
     }
 
     /// Applies only to requests for this namespace.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(403).namespace("web"));
-    /// assert!(pods.list(&Default::default()).await.is_ok());
-    /// let in_web: Api<Pod> = Api::namespaced(server.client(), "web");
-    /// assert!(in_web.list(&Default::default()).await.is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
     /// Applies only to clients whose user agent starts with `prefix`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(403).user_agent("kubectl/"));
-    /// assert!(pods.list(&Default::default()).await.is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn user_agent(mut self, prefix: impl Into<String>) -> Self {
         self.user_agent = Some(prefix.into());
         self
     }
 
     /// Applies only to requests whose query contains this string, such as `continue=` or `sendInitialEvents=true`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// # use kube_client::api::ListParams;
-    /// server.faults().add(Fault::status(410).query_contains("limit="));
-    /// assert!(pods.list(&ListParams::default()).await.is_ok());
-    /// assert!(pods.list(&ListParams::default().limit(5)).await.is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn query_contains(mut self, text: impl Into<String>) -> Self {
         self.query = Some(text.into());
         self
     }
 
     /// Applies only to the `nth` request that meets the other conditions, counted from 1 since the fault was added.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(500).nth(2));
-    /// let mut fine = Vec::new();
-    /// for _ in 0..3 {
-    ///     fine.push(pods.list(&Default::default()).await.is_ok());
-    /// }
-    /// assert_eq!(fine, [true, false, true]);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn nth(mut self, nth: u64) -> Self {
         self.nth = Some(nth);
         self
@@ -431,71 +151,18 @@ impl Fault {
 
     /// Applies from the `nth` request on that meets the other conditions, counted from 1 since the fault was added.
     /// [`times`](Self::times) counts from that request.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(500).since(3));
-    /// let mut fine = Vec::new();
-    /// for _ in 0..5 {
-    ///     fine.push(pods.list(&Default::default()).await.is_ok());
-    /// }
-    /// assert_eq!(fine, [true, true, false, false, false]);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn since(mut self, nth: u64) -> Self {
         self.since = nth;
         self
     }
 
     /// Applies at most this number of times.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::new();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(500).times(2));
-    /// let mut fine = Vec::new();
-    /// for _ in 0..3 {
-    ///     fine.push(pods.list(&Default::default()).await.is_ok());
-    /// }
-    /// assert_eq!(fine, [false, false, true]);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
         self
     }
 
     /// Applies with this probability, drawn from the seed of the server.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Fault};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::Api;
-    /// let server = ApiServer::builder().seed(1).build();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// server.faults().add(Fault::status(500).probability(0.5));
-    /// for _ in 0..100 {
-    ///     let _ = pods.list(&Default::default()).await;
-    /// }
-    /// assert!((30..70).contains(&server.faults().count("status")));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn probability(mut self, probability: f64) -> Self {
         self.probability = Some(probability);
         self

@@ -21,13 +21,13 @@ use crate::hub::access::Access;
 use crate::hub::admission::{Admission, Admit};
 use crate::hub::clock::Clock;
 use crate::hub::endpoint::Endpoint;
-use crate::hub::pace::Pace;
-use crate::hub::{Hub, Settings};
+use crate::hub::pace::PauseRate;
+use crate::hub::{Hub, HubSettings};
 use crate::kinds::{Catalog, Resource};
-use crate::message::document::Document;
+use crate::message::document::BodyDocument;
 use crate::status::Status;
 use crate::storage::collection::HistoryLimits;
-use crate::storage::owners::Owners;
+use crate::storage::owners::OwnerIndex;
 use crate::storage::state::Storage;
 
 /// The namespaces that every cluster has.
@@ -48,7 +48,7 @@ const SEEDED_START: i64 = 1_767_225_600;
 pub struct ApiServerBuilder {
     seed: Option<u64>,
     limits: HistoryLimits,
-    settings: Settings,
+    settings: HubSettings,
     custom: Vec<Resource>,
     /// The address of the server in the objects that every cluster has; `None` if it starts without them.
     cluster_address: Option<SocketAddr>,
@@ -59,7 +59,7 @@ impl Default for ApiServerBuilder {
         Self {
             seed: None,
             limits: HistoryLimits { max_events: 10_000, max_bytes: 64 * 1024 * 1024, max_age: None },
-            settings: Settings {
+            settings: HubSettings {
                 minor_version: 37,
                 bookmark_interval: Duration::from_secs(60),
                 token: None,
@@ -84,61 +84,18 @@ impl Default for ApiServerBuilder {
 impl ApiServerBuilder {
     /// Draws all random values from this seed: uids, generated names, the first revision, timeouts and faults. The
     /// clock starts at a fixed time. Two servers with the same seed give the same answers to the same requests.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use serde_json::json;
-    /// let uid = || {
-    ///     let server = ApiServer::builder().seed(7).build();
-    ///     server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap()["metadata"]["uid"].clone()
-    /// };
-    /// assert_eq!(uid(), uid());
-    /// ```
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
     /// Sets the interval between bookmarks of a watch that requests them: 60 seconds unless set.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
-    /// # use serde_json::json;
-    /// # use std::time::Duration;
-    /// let server = ApiServer::builder().bookmark_interval(Duration::from_secs(5)).build();
-    /// let pods: Api<Pod> = Api::all(server.client());
-    /// let mut events = pods.watch(&WatchParams::default(), &server.revision().to_string()).await?.boxed();
-    /// server.create("namespaces", None, json!({"metadata": {"name": "web"}}))?; // Something new, if not about pods.
-    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Bookmark(_))));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn bookmark_interval(mut self, interval: Duration) -> Self {
         self.settings.bookmark_interval = interval;
         self
     }
 
     /// Refuses requests that do not carry this bearer token, except requests for health and version.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use http::Request;
-    /// # use http_body_util::Empty;
-    /// # use tower::ServiceExt;
-    /// let server = ApiServer::builder().token("secret").build();
-    /// let bare = Request::get("/api/v1/pods").body(Empty::<bytes::Bytes>::new())?;
-    /// assert_eq!(server.clone().oneshot(bare).await?.status(), 401);
-    /// assert!(server.client().list_core_api_resources("v1").await.is_ok()); // It knows the token.
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.settings.token = Some(token.into());
         self
@@ -146,17 +103,6 @@ impl ApiServerBuilder {
 
     /// Sets the token that [`serve_admin`](ApiServer::serve_admin) requires. If the token is unset or empty, each admin
     /// address generates its own.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    ///
-    /// let admin = ApiServer::builder().admin_token("known").build().serve_admin("127.0.0.1:0").await?;
-    /// assert_eq!(admin.token(), Some("known"));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn admin_token(mut self, token: impl Into<String>) -> Self {
         self.settings.admin_token = Some(token.into());
         self
@@ -164,26 +110,6 @@ impl ApiServerBuilder {
 
     /// Sets how many events the server keeps for each resource: 10,000 unless set. A watch from an older version gets
     /// 410.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Node;
-    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
-    /// # use serde_json::json;
-    /// let server = ApiServer::builder().history(1).build();
-    /// let old = server.revision().to_string();
-    /// for name in ["a", "b"] {
-    ///     server.create("nodes", None, json!({"metadata": {"name": name}}))?;
-    /// }
-    /// let nodes: Api<Node> = Api::all(server.client());
-    /// let mut events = nodes.watch(&WatchParams::default(), &old).await?.boxed();
-    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Error(status)) if status.code == 410));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn history(mut self, max_events: usize) -> Self {
         self.limits.max_events = max_events;
         self
@@ -191,27 +117,6 @@ impl ApiServerBuilder {
 
     /// Sets how many bytes of encoded events the server keeps for each resource: 64 MiB unless set. The oldest events
     /// are dropped first, as with [`history`](Self::history). The newest event stays, whatever its size.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
-    /// # use serde_json::json;
-    /// let server = ApiServer::builder().history_bytes(10_000).build();
-    /// let old = server.revision().to_string();
-    /// for name in ["a", "b"] {
-    ///     let data = json!({"text": "x".repeat(6_000)});
-    ///     server.create("configmaps", Some("default"), json!({"metadata": {"name": name}, "data": data}))?;
-    /// }
-    /// let maps: Api<ConfigMap> = Api::all(server.client());
-    /// let mut events = maps.watch(&WatchParams::default(), &old).await?.boxed();
-    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Error(status)) if status.code == 410));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn history_bytes(mut self, max_bytes: usize) -> Self {
         self.limits.max_bytes = max_bytes;
         self
@@ -219,26 +124,6 @@ impl ApiServerBuilder {
 
     /// Sets for how long the server keeps events. Unless set, there is no limit by age; [`history`](Self::history) and
     /// [`history_bytes`](Self::history_bytes) still apply.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Node;
-    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
-    /// # use serde_json::json;
-    /// # use std::time::Duration;
-    /// let server = ApiServer::builder().history_age(Duration::from_secs(300)).build();
-    /// let old = server.revision().to_string();
-    /// server.create("nodes", None, json!({"metadata": {"name": "n"}}))?;
-    /// tokio::time::sleep(Duration::from_secs(301)).await;
-    /// let nodes: Api<Node> = Api::all(server.client());
-    /// let mut events = nodes.watch(&WatchParams::default(), &old).await?.boxed();
-    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Error(status)) if status.code == 410));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn history_age(mut self, max_age: Duration) -> Self {
         self.limits.max_age = Some(max_age);
         self
@@ -247,17 +132,6 @@ impl ApiServerBuilder {
     /// Behaves like Kubernetes 1.`minor` where clients notice a difference most: whether a watch can start with initial
     /// events (1.32, and since 1.34), whether such a watch is compressed (since 1.37), and the form of bookmarks (since
     /// 1.34). The default is 37.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    ///
-    /// let server = ApiServer::builder().emulate(30).build();
-    /// assert_eq!(server.client().apiserver_version().await?.minor, "30");
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn emulate(mut self, minor: u32) -> Self {
         self.settings.minor_version = minor;
         self.settings.streaming_lists = minor == 32 || minor >= 34;
@@ -267,19 +141,6 @@ impl ApiServerBuilder {
 
     /// Sets whether a watch may request initial events (`sendInitialEvents`). Servers before 1.34 refuse this. The
     /// default is `true`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use k8s_openapi::api::core::v1::Node;
-    /// # use kube_client::api::{Api, WatchParams};
-    /// let server = ApiServer::builder().streaming_lists(false).build();
-    /// let nodes: Api<Node> = Api::all(server.client());
-    /// assert!(nodes.watch(&WatchParams::default().initial_events(), "0").await.is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn streaming_lists(mut self, enabled: bool) -> Self {
         self.settings.streaming_lists = enabled;
         self
@@ -287,23 +148,6 @@ impl ApiServerBuilder {
 
     /// Sets whether watches with initial events are compressed for clients that accept gzip, as since Kubernetes 1.37.
     /// Each event is a gzip member of its own. The default is `true`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use http::Request;
-    /// # use http_body_util::Empty;
-    /// # use tower::ServiceExt;
-    /// for enabled in [true, false] {
-    ///     let server = ApiServer::builder().compressed_watches(enabled).build();
-    ///     let watch = Request::get("/api/v1/pods?watch=1&allowWatchBookmarks=1").header("accept-encoding", "gzip");
-    ///     let answer = server.oneshot(watch.body(Empty::<bytes::Bytes>::new())?).await?;
-    ///     assert_eq!(answer.headers().contains_key("content-encoding"), enabled);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn compressed_watches(mut self, enabled: bool) -> Self {
         self.settings.compressed_watches = enabled;
         self
@@ -312,26 +156,6 @@ impl ApiServerBuilder {
     /// Closes a watch that has more than `events` unread events, not counting events from before the watch was opened.
     /// Unless set, the server closes a watch when its position is no longer in the history. Both cases are recorded as
     /// the fault `slow_watch`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Node;
-    /// # use kube_client::api::{Api, WatchParams};
-    /// # use serde_json::json;
-    /// let server = ApiServer::builder().max_watch_lag(1).build();
-    /// let nodes: Api<Node> = Api::all(server.client());
-    /// let mut events = nodes.watch(&WatchParams::default(), &server.revision().to_string()).await?.boxed();
-    /// for name in ["a", "b"] {
-    ///     server.create("nodes", None, json!({"metadata": {"name": name}}))?;
-    /// }
-    /// assert!(events.try_next().await?.is_none());
-    /// assert_eq!(server.faults().count("slow_watch"), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn max_watch_lag(mut self, events: usize) -> Self {
         self.settings.max_watch_lag = Some(events);
         self
@@ -340,55 +164,13 @@ impl ApiServerBuilder {
     /// Slows down lists and the initial events of watches: the server pauses after each `objects` objects. The client
     /// still gets the state at the time of its request. Later changes follow after the end of the initial events.
     /// Unless set, the server sends everything as fast as the client reads it.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Namespace;
-    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
-    /// # use std::time::Duration;
-    /// let server = ApiServer::builder().initial_pace(3, Duration::from_secs(10)).build();
-    /// let namespaces: Api<Namespace> = Api::all(server.client());
-    /// let started = tokio::time::Instant::now();
-    /// assert_eq!(namespaces.list(&Default::default()).await?.items.len(), 4);
-    /// assert_eq!(started.elapsed().as_secs(), 10); // Three, a pause, and one more.
-    /// let mut events = namespaces.watch(&WatchParams::default().initial_events(), "0").await?.boxed();
-    /// for seconds in [10, 10, 10, 20] {
-    ///     assert!(matches!(events.try_next().await?, Some(WatchEvent::Added(_))));
-    ///     assert_eq!(started.elapsed().as_secs(), seconds);
-    /// }
-    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Bookmark(_))));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn initial_pace(mut self, objects: usize, pause: Duration) -> Self {
-        self.settings.initial_pace = Some(Pace::new(objects, pause));
+        self.settings.initial_pace = Some(PauseRate::new(objects, pause));
         self
     }
 
     /// Sets how long after an answer the server empties a deleted namespace or opens a new resource: 100 ms unless set.
     /// Direct deletes and creates from this process take effect at once.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use k8s_openapi::api::core::v1::Namespace;
-    /// # use kube_client::api::Api;
-    /// # use serde_json::json;
-    /// # use std::time::Duration;
-    /// let server = ApiServer::builder().settle_delay(Duration::from_secs(10)).build();
-    /// server.create("namespaces", None, json!({"metadata": {"name": "web"}}))?;
-    /// let namespaces: Api<Namespace> = Api::all(server.client());
-    /// namespaces.delete("web", &Default::default()).await?;
-    /// assert!(server.get("namespaces", None, "web").is_ok()); // On its way out.
-    /// tokio::time::sleep(Duration::from_secs(11)).await;
-    /// assert!(server.get("namespaces", None, "web").is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn settle_delay(mut self, delay: Duration) -> Self {
         self.settings.settle_delay = delay;
         self
@@ -397,18 +179,6 @@ impl ApiServerBuilder {
     /// Deletes objects together with their owners, as the garbage collector of a cluster does. Each delete request
     /// chooses the propagation policy: background, foreground or orphan. Off unless set, as on a server without
     /// controllers. A foreground or orphan delete then only marks the object and adds the finalizer of the policy.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use serde_json::json;
-    /// let server = ApiServer::builder().garbage_collection(true).build();
-    /// let owner = server.create("configmaps", Some("default"), json!({"metadata": {"name": "owner"}})).unwrap();
-    /// let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]});
-    /// let owned = json!({"metadata": {"name": "owned", "ownerReferences": [reference]}});
-    /// server.create("configmaps", Some("default"), owned).unwrap();
-    /// server.delete("configmaps", Some("default"), "owner").unwrap();
-    /// assert!(server.get("configmaps", Some("default"), "owned").is_err());
-    /// ```
     pub fn garbage_collection(mut self, on: bool) -> Self {
         self.settings.garbage_collection = on;
         self
@@ -419,18 +189,6 @@ impl ApiServerBuilder {
     ///
     /// The server must be built inside a runtime. A paused clock would run from renewal to renewal, so leave it off there
     /// unless the test is about bookmarks.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use std::time::Duration;
-    /// let server = ApiServer::builder().lease_renewal(Duration::from_secs(10)).build();
-    /// let before = server.revision();
-    /// tokio::time::sleep(Duration::from_secs(35)).await;
-    /// assert_eq!(server.revision(), before + 3);
-    /// # }
-    /// ```
     pub fn lease_renewal(mut self, interval: Duration) -> Self {
         self.settings.lease_renewal = Some(interval.max(Duration::from_millis(1)));
         self
@@ -512,21 +270,6 @@ impl ApiServerBuilder {
 
     /// Tells the server that a service in this process, such as an axum router, answers for the Service
     /// `namespace/name` of admission and conversion webhooks. It is called without TLS.
-    ///
-    /// ```
-    /// use http::{Request, Response};
-    /// use http_body_util::{BodyExt, Full};
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use serde_json::{Value, json};
-    /// // Refuses everything.
-    /// let webhook = tower::service_fn(async |request: Request<Full<bytes::Bytes>>| {
-    ///     let review: Value = serde_json::from_slice(&request.into_body().collect().await?.to_bytes()).unwrap();
-    ///     let answer = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
-    ///         "response": {"uid": review["request"]["uid"], "allowed": false}});
-    ///     Ok::<_, std::convert::Infallible>(Response::new(Full::new(bytes::Bytes::from(answer.to_string()))))
-    /// });
-    /// let server = ApiServer::builder().webhook_service("system/webhook", webhook).build();
-    /// ```
     pub fn webhook_service<S, B>(mut self, service: &str, answers: S) -> Self
     where
         S: Service<Request<Full<Bytes>>, Response = Response<B>> + Clone + Send + Sync + 'static,
@@ -545,14 +288,6 @@ impl ApiServerBuilder {
     /// the PriorityClasses of the system. The endpoints have this address.
     ///
     /// Unless set, a server has four namespaces and no other object, so a test sees only the objects that it created.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::ApiServer;
-    ///
-    /// let server = ApiServer::builder().cluster_objects(([127, 0, 0, 1], 6443).into()).build();
-    /// let service = server.get("services", Some("default"), "kubernetes").unwrap();
-    /// assert_eq!(service["spec"]["clusterIP"], "10.0.0.1");
-    /// ```
     pub fn cluster_objects(mut self, address: SocketAddr) -> Self {
         self.cluster_address = Some(address);
         self
@@ -587,7 +322,7 @@ impl ApiServerBuilder {
         let storage = Storage::new(base, Catalog::built_in(), self.limits);
         let hub = Hub::new(storage, chance, Clock::starting_at(start), Faults::new(seed), self.settings);
         if hub.settings.garbage_collection {
-            hub.storage.lock().owners = Some(Owners::default());
+            hub.storage.lock().owners = Some(OwnerIndex::default());
         }
         NAMESPACES.iter().for_each(|name| put(&hub, "namespaces", json!({"metadata": {"name": name}})));
         for (resource, object) in self.cluster_address.into_iter().flat_map(bootstrap::objects) {
@@ -615,7 +350,7 @@ fn put(hub: &Hub, resource: &str, object: Value) {
 
 fn start_with(hub: &Hub, resource: &Resource, value: Value) -> Result<(), WriteFailure> {
     let options = WriteOptions::host();
-    let received = receive(resource, Document { value, duplicates: Vec::new() }, &options)?;
+    let received = receive(resource, BodyDocument { value, duplicates: Vec::new() }, &options)?;
     let namespace = received.object["metadata"]["namespace"].as_str().map(str::to_owned);
     create(hub, resource, namespace.as_deref(), received.object, &options).map(drop)
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::api::write::{self, DeleteOptions, Patch, Subresource, Trust, WriteOptions, receive};
 use crate::host::server::ApiServer;
 use crate::kinds::Resource;
-use crate::message::document::Document;
+use crate::message::document::BodyDocument;
 use crate::status::Status;
-use crate::storage::object::Key;
+use crate::storage::key::StoreKey;
 
 /// Direct access. A resource is named by its plural (`pods`), or by its plural and group (`widgets.demo.example.com`).
 ///
@@ -49,16 +49,6 @@ impl ApiServer {
 
     /// Replaces the object with the name in `metadata.name`, and returns it as stored. If the object has a
     /// `resourceVersion`, it must be the stored one. Without a `resourceVersion` the stored object is always replaced.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use serde_json::json;
-    /// let server = ApiServer::new();
-    /// let mut node = server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
-    /// node["spec"] = json!({"unschedulable": true});
-    /// server.update("nodes", None, node.clone()).unwrap();
-    /// assert_eq!(server.update("nodes", None, node).unwrap_err().code, 409); // Its version is an old one.
-    /// ```
     ///
     /// # Errors
     ///
@@ -136,16 +126,6 @@ impl ApiServer {
 
     /// Deletes an object at once, unless it has finalizers, and returns the answer of the API server.
     ///
-    /// ```
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use serde_json::json;
-    /// let server = ApiServer::new();
-    /// server.create("nodes", None, json!({"metadata": {"name": "n", "finalizers": ["example.com/hold"]}})).unwrap();
-    /// assert!(server.delete("nodes", None, "n").unwrap()["metadata"]["deletionTimestamp"].is_string());
-    /// server.patch("nodes", None, "n", json!({"metadata": {"finalizers": null}})).unwrap();
-    /// assert_eq!(server.get("nodes", None, "n").unwrap_err().code, 404);
-    /// ```
-    ///
     /// # Errors
     ///
     /// The status that an API server would return: the object does not exist.
@@ -160,14 +140,6 @@ impl ApiServer {
 
     /// Returns an object.
     ///
-    /// ```
-    /// use kube_embedded_apiserver::ApiServer;
-    ///
-    /// let server = ApiServer::new();
-    /// assert_eq!(server.get("namespaces", None, "default").unwrap()["status"]["phase"], "Active");
-    /// assert_eq!(server.get("namespaces", None, "nowhere").unwrap_err().reason, "NotFound");
-    /// ```
-    ///
     /// # Errors
     ///
     /// The status that an API server would return: the object does not exist.
@@ -178,15 +150,6 @@ impl ApiServer {
     }
 
     /// Returns all objects of a resource in all namespaces, in list order, and the revision of the list.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::ApiServer;
-    ///
-    /// let server = ApiServer::new();
-    /// let (revision, namespaces) = server.list("namespaces").unwrap();
-    /// assert_eq!((revision, namespaces.len()), (server.revision(), 4));
-    /// assert_eq!(namespaces[0]["metadata"]["name"], "default");
-    /// ```
     ///
     /// # Errors
     ///
@@ -212,10 +175,10 @@ impl ApiServer {
     }
 }
 
-fn plain(value: Value) -> Document {
-    Document { value, duplicates: Vec::new() }
+fn plain(value: Value) -> BodyDocument {
+    BodyDocument { value, duplicates: Vec::new() }
 }
 
-fn key(resource: &Resource, namespace: Option<&str>, name: &str) -> Key {
-    Key::new(namespace.filter(|_| resource.namespaced), name)
+fn key(resource: &Resource, namespace: Option<&str>, name: &str) -> StoreKey {
+    StoreKey::new(namespace.filter(|_| resource.namespaced), name)
 }

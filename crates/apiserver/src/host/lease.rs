@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::api::write::{WriteFailure, WriteOptions, create, patch_with};
 use crate::hub::Hub;
-use crate::storage::object::Key;
+use crate::storage::key::StoreKey;
 
 const LEASES: &str = "leases.coordination.k8s.io";
 const NAMESPACE: &str = "kube-system";
@@ -24,7 +24,7 @@ pub(super) fn keep(hub: &Hub, interval: Duration) {
 fn renew(hub: &Hub) -> Result<(), WriteFailure> {
     let Some(leases) = hub.storage.lock().catalog.named(LEASES).cloned() else { return Ok(()) };
     let (options, now) = (WriteOptions::host(), hub.clock.now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string());
-    let renewed = patch_with(hub, &leases, &Key::new(Some(NAMESPACE), NAME), &options, |stored| {
+    let renewed = patch_with(hub, &leases, &StoreKey::new(Some(NAMESPACE), NAME), &options, |stored| {
         let mut lease = stored.clone();
         lease["spec"]["renewTime"] = now.as_str().into();
         Ok(lease)

@@ -13,7 +13,7 @@ use tower::{BoxError, Service};
 use crate::host::server::ApiServer;
 use crate::message::reply::{Body, status_reply};
 use crate::wire::guard::Guard;
-use crate::wire::http::{Handler, HttpServer, Site, Transport};
+use crate::wire::http::{HttpServer, RequestHandler, Site, Transport};
 use crate::wire::service::handle;
 #[cfg(feature = "tls")]
 use crate::wire::tls::Tls;
@@ -46,21 +46,6 @@ impl ApiServer {
     /// refused, and so is a request of another site (`Origin`), or a `POST` without a content type.
     ///
     /// A connection is closed if no request arrives within 30 seconds, or if the head of a request takes longer.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use kube_client::{Client, Config};
-    /// let server = ApiServer::new();
-    /// let listening = server.serve("127.0.0.1:0").await?;
-    /// let client = Client::try_from(Config::new(listening.url().parse()?))?;
-    /// assert_eq!(client.apiserver_version().await?.major, "1");
-    /// assert_eq!(server.requests()[0].path, "/version");
-    /// listening.stop().await;
-    /// # Ok(())
-    /// # }
-    /// ```
     ///
     /// # Errors
     ///
@@ -99,7 +84,7 @@ impl ApiServer {
         // A web page does not know the token.
         let guard = if token.is_none() { Some(Guard(listener.local_addr()?)) } else { None };
         let server = self.clone();
-        let handler: Handler = Arc::new(move |request: Request<Incoming>| {
+        let handler: RequestHandler = Arc::new(move |request: Request<Incoming>| {
             let (parts, body) = request.into_parts();
             match guard.map_or(Ok(()), |guard| guard.check(&parts)) {
                 Ok(()) => server.clone().call(Request::from_parts(parts, body)),

@@ -11,7 +11,7 @@ use crate::host::builder::ApiServerBuilder;
 use crate::hub::Hub;
 use crate::hub::journal::RequestRecord;
 use crate::kinds::Resource;
-use crate::storage::state::State;
+use crate::storage::state::LockedState;
 use crate::wire::auth;
 
 /// A Kubernetes-compatible API server in memory.
@@ -35,7 +35,7 @@ pub struct ApiServer {
 
 /// The whole state of a server at one time, returned by [`ApiServer::save`].
 #[derive(Debug, Clone)]
-pub struct Saved(State);
+pub struct Saved(LockedState);
 
 /// Whether a restarted server keeps its event history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,15 +99,6 @@ impl ApiServer {
     }
 
     /// Returns the revision of the last write to any resource.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use serde_json::json;
-    /// let server = ApiServer::new();
-    /// let before = server.revision();
-    /// server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
-    /// assert_eq!(server.revision(), before + 1);
-    /// ```
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.hub.storage.revision()
@@ -115,69 +106,18 @@ impl ApiServer {
 
     /// Drops all history up to now, and records the fault `compact`. Watches and exact lists from earlier versions get
     /// 410; open watches continue.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use k8s_openapi::api::core::v1::Node;
-    /// # use kube_client::api::{Api, ListParams};
-    /// # use serde_json::json;
-    /// let server = ApiServer::new();
-    /// let old = ListParams::default().at(&server.revision().to_string()).matching(kube_client::api::VersionMatch::Exact);
-    /// server.create("nodes", None, json!({"metadata": {"name": "n"}}))?;
-    /// let nodes: Api<Node> = Api::all(server.client());
-    /// assert!(nodes.list(&old).await?.items.is_empty());
-    /// server.compact();
-    /// assert!(nodes.list(&old).await.is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn compact(&self) {
         self.hub.faults.record_server("compact");
         self.hub.storage.compact();
     }
 
     /// Breaks every open watch, as a connection reset would.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Node;
-    /// # use kube_client::api::{Api, WatchParams};
-    /// let server = ApiServer::new();
-    /// let nodes: Api<Node> = Api::all(server.client());
-    /// let mut events = nodes.watch(&WatchParams::default(), &server.revision().to_string()).await?.boxed();
-    /// server.disconnect_watches();
-    /// assert!(events.try_next().await.is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn disconnect_watches(&self) {
         self.hub.faults.record_server("disconnect");
         self.hub.storage.disconnect();
     }
 
     /// Returns the number of open watches.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Node;
-    /// # use kube_client::api::{Api, WatchParams};
-    /// let server = ApiServer::new();
-    /// let nodes: Api<Node> = Api::all(server.client());
-    /// let events = nodes.watch(&WatchParams::default(), &server.revision().to_string()).await?.boxed();
-    /// assert_eq!(server.open_watches(), 1);
-    /// drop(events);
-    /// assert_eq!(server.open_watches(), 0);
-    /// # Ok(())
-    /// # }
-    /// ```
     #[must_use]
     pub fn open_watches(&self) -> usize {
         self.hub.open_watches.load(Ordering::Relaxed)
@@ -210,25 +150,6 @@ impl ApiServer {
 
     /// Restarts the server. Objects and revision stay, every open watch breaks, and `history` says whether the history
     /// stays.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, History};
-    /// # use futures_util::{StreamExt, TryStreamExt};
-    /// # use k8s_openapi::api::core::v1::Node;
-    /// # use kube_client::api::{Api, WatchEvent, WatchParams};
-    /// # use serde_json::json;
-    /// let server = ApiServer::new();
-    /// let old = server.revision().to_string();
-    /// server.create("nodes", None, json!({"metadata": {"name": "n"}}))?;
-    /// server.restart(History::Lost);
-    /// let nodes: Api<Node> = Api::all(server.client());
-    /// let mut events = nodes.watch(&WatchParams::default(), &old).await?.boxed();
-    /// assert!(matches!(events.try_next().await?, Some(WatchEvent::Error(status)) if status.code == 410));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn restart(&self, history: History) {
         self.hub.faults.record_server("restart");
         if history == History::Lost {
@@ -238,15 +159,6 @@ impl ApiServer {
     }
 
     /// Skews the clock of the server by `seconds` from now on. Timestamps of objects show the skew.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::ApiServer;
-    /// # use serde_json::json;
-    /// let server = ApiServer::builder().seed(1).build();
-    /// server.set_clock_skew(-3600);
-    /// let node = server.create("nodes", None, json!({"metadata": {"name": "n"}})).unwrap();
-    /// assert_eq!(node["metadata"]["creationTimestamp"], "2025-12-31T23:00:00Z");
-    /// ```
     pub fn set_clock_skew(&self, seconds: i64) {
         self.hub.faults.record_server("clock_skew");
         self.hub.clock.set_skew(seconds);
@@ -260,24 +172,6 @@ impl ApiServer {
 
     /// Returns the requests so far, in the order of their arrival. The server keeps the last 100,000, or fewer if their
     /// paths and queries take more than 64 MiB.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{AnsweredFrom, ApiServer, Verb};
-    /// # use k8s_openapi::api::core::v1::Node;
-    /// # use kube_client::api::{Api, ListParams};
-    /// let server = ApiServer::new();
-    /// let nodes: Api<Node> = Api::all(server.client());
-    /// nodes.list(&ListParams::default().limit(5)).await?;
-    /// let record = &server.requests()[0];
-    /// assert_eq!((record.verb, record.resource.as_str(), record.status), (Verb::List, "nodes", Some(200)));
-    /// assert_eq!(record.answered_from, Some(AnsweredFrom::Cache));
-    /// server.clear_requests();
-    /// assert!(server.requests().is_empty());
-    /// # Ok(())
-    /// # }
-    /// ```
     #[must_use]
     pub fn requests(&self) -> Vec<RequestRecord> {
         self.hub.journal.records()
@@ -289,14 +183,6 @@ impl ApiServer {
     }
 
     /// Returns the resources that the server offers now.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::ApiServer;
-    ///
-    /// let resources = ApiServer::new().resources();
-    /// let deployments = resources.iter().find(|resource| resource.kind() == "Deployment").unwrap();
-    /// assert_eq!((deployments.id(), deployments.is_namespaced()), ("deployments.apps", true));
-    /// ```
     #[must_use]
     pub fn resources(&self) -> Vec<Arc<Resource>> {
         self.hub.storage.lock().catalog.iter().cloned().collect()

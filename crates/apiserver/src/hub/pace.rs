@@ -8,12 +8,12 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// A number of objects, and the pause after each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pace {
+pub(crate) struct PauseRate {
     objects: usize,
     pause: Duration,
 }
 
-impl Pace {
+impl PauseRate {
     pub(crate) fn new(objects: usize, pause: Duration) -> Self {
         Self { objects: objects.max(1), pause: pause.min(LONGEST) }
     }
@@ -22,7 +22,7 @@ impl Pace {
 /// The progress of one answer. Without a pace it never pauses.
 #[derive(Debug, Clone)]
 pub(crate) struct Paced {
-    pace: Option<Pace>,
+    pace: Option<PauseRate>,
     /// How many objects may be sent before the next pause.
     left: usize,
     /// When the current pause ends.
@@ -30,7 +30,7 @@ pub(crate) struct Paced {
 }
 
 impl Paced {
-    pub(crate) fn new(pace: Option<Pace>) -> Self {
+    pub(crate) fn new(pace: Option<PauseRate>) -> Self {
         Self { pace, left: pace.map_or(usize::MAX, |pace| pace.objects), resumes_at: None }
     }
 

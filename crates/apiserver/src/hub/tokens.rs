@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::storage::object::Key;
+use crate::storage::key::StoreKey;
 
 /// The number of tokens that the server remembers. The oldest token is forgotten first.
 const MAX_TOKENS: usize = 10_000;
@@ -14,7 +14,7 @@ const MAX_TOKENS: usize = 10_000;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct IssuedToken {
     /// The service account.
-    pub(crate) account: Key,
+    pub(crate) account: StoreKey,
     /// The uid of the service account when the token was issued.
     pub(crate) uid: String,
     pub(crate) audiences: Vec<String>,
@@ -61,7 +61,7 @@ mod tests {
         let tokens = IssuedTokens::default();
         for number in 0..=MAX_TOKENS {
             let id = number.to_string();
-            let account = Key::new(Some("default"), "robot");
+            let account = StoreKey::new(Some("default"), "robot");
             let about = IssuedToken {
                 account,
                 uid: "u".into(),

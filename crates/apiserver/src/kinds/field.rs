@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// One selectable field: its label in selectors, and the path of its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Field {
+pub(crate) struct SelectableField {
     pub(crate) label: String,
     /// The paths in order; the first with a value counts.
     paths: Vec<String>,
@@ -24,7 +24,7 @@ pub(crate) enum UnknownField {
     ForKind,
 }
 
-impl Field {
+impl SelectableField {
     /// Returns the field at the dotted path, with the path as its label.
     pub(crate) fn at(path: &str) -> Self {
         Self { label: path.to_owned(), paths: vec![path.to_owned()], missing: "" }
@@ -60,10 +60,10 @@ mod tests {
     #[test]
     fn field_reads_strings_numbers_and_missing_values() {
         let pod = json!({"spec": {"nodeName": "n1", "size": 3}});
-        assert_eq!(&*Field::at("spec.nodeName").read(&pod), "n1");
-        assert_eq!(&*Field::at("spec.size").read(&pod), "3");
-        assert_eq!(&*Field::parse("spec.hostNetwork:false").read(&pod), "false");
-        assert_eq!(&*Field::parse("spec.host=spec.nodeName").read(&pod), "n1");
-        assert_eq!(&*Field::parse("source=source.component|reportingComponent").read(&pod), "");
+        assert_eq!(&*SelectableField::at("spec.nodeName").read(&pod), "n1");
+        assert_eq!(&*SelectableField::at("spec.size").read(&pod), "3");
+        assert_eq!(&*SelectableField::parse("spec.hostNetwork:false").read(&pod), "false");
+        assert_eq!(&*SelectableField::parse("spec.host=spec.nodeName").read(&pod), "n1");
+        assert_eq!(&*SelectableField::parse("source=source.component|reportingComponent").read(&pod), "");
     }
 }

@@ -6,8 +6,11 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value};
 
 use super::flaws::Flaws;
-use super::types::{Member, Omit, Scalar, Struct, Type, named};
+use super::types::{FieldType, Omit, ScalarType, Struct, StructMember, named};
 use super::{moment, quantity};
+
+/// Messages show values of up to this many bytes.
+const LONGEST_SHOWN: usize = 64;
 
 /// A body in the server's form, and its unknown fields.
 #[derive(Debug)]
@@ -17,9 +20,9 @@ pub(crate) struct Formed {
     pub(crate) unknown: Vec<String>,
 }
 
-/// Reads a body as an object of this type. The error is the message of Go's decoder.
+/// Reads a body as an object of this type. The error says which field has the wrong type.
 pub(crate) fn form(of: &'static Struct, object: Value) -> Result<Formed, String> {
-    let mut reader = Reader::default();
+    let mut reader = FormReader::default();
     let object = reader.structure(of, object)?;
     Ok(Formed { object, unknown: reader.unknown.into_vec() })
 }
@@ -49,7 +52,7 @@ pub(crate) fn complete(of: &'static Struct, members: &mut Map<String, Value>) {
     }
 }
 
-fn is_always_written(member: &Member) -> bool {
+fn is_always_written(member: &StructMember) -> bool {
     match member.omit {
         Omit::Never => true,
         Omit::Zero => false,
@@ -58,16 +61,16 @@ fn is_always_written(member: &Member) -> bool {
     }
 }
 
-fn is_struct(of: &Type) -> bool {
-    use Scalar::{Bool, Bytes, Float, Int32, Int64, Text};
+fn is_struct(of: &FieldType) -> bool {
+    use ScalarType::{Bool, Bytes, Float, Int32, Int64, Text};
     match of {
-        Type::Struct(_) => true,
-        Type::Scalar(scalar, _) => !matches!(scalar, Text | Bool | Int32 | Int64 | Float | Bytes),
-        Type::List { .. } | Type::Map(_) => false,
+        FieldType::Struct(_) => true,
+        FieldType::Scalar(scalar) => !matches!(scalar, Text | Bool | Int32 | Int64 | Float | Bytes),
+        FieldType::List { .. } | FieldType::Map(_) => false,
     }
 }
 
-fn is_left_out(member: &Member, value: &Value) -> bool {
+fn is_left_out(member: &StructMember, value: &Value) -> bool {
     // An empty list of managers is kept: it is a request to clear them.
     if member.pointer || member.name == "managedFields" {
         return false;
@@ -86,20 +89,20 @@ fn is_left_out(member: &Member, value: &Value) -> bool {
 }
 
 /// Returns the written form of an unset member.
-fn zero(member: &Member) -> Value {
+fn zero(member: &StructMember) -> Value {
     if member.pointer { Value::Null } else { zero_type(&member.of) }
 }
 
-pub(crate) fn zero_type(of: &Type) -> Value {
+pub(crate) fn zero_type(of: &FieldType) -> Value {
     match of {
-        Type::Struct(_) => of.as_struct().map_or(Value::Null, zero_of),
-        Type::List { .. } | Type::Map(_) => Value::Null,
-        Type::Scalar(scalar, _) => match scalar {
-            Scalar::Text => "".into(),
-            Scalar::Bool => false.into(),
-            Scalar::Int32 | Scalar::Int64 | Scalar::Float | Scalar::IntOrString => 0.into(),
-            Scalar::Duration => "0s".into(),
-            Scalar::Quantity => "0".into(),
+        FieldType::Struct(_) => of.as_struct().map_or(Value::Null, zero_of),
+        FieldType::List { .. } | FieldType::Map(_) => Value::Null,
+        FieldType::Scalar(scalar) => match scalar {
+            ScalarType::Text => "".into(),
+            ScalarType::Bool => false.into(),
+            ScalarType::Int32 | ScalarType::Int64 | ScalarType::Float | ScalarType::IntOrString => 0.into(),
+            ScalarType::Duration => "0s".into(),
+            ScalarType::Quantity => "0".into(),
             _ => Value::Null,
         },
     }
@@ -107,37 +110,38 @@ pub(crate) fn zero_type(of: &Type) -> Value {
 
 /// Walks through a body and knows its position.
 #[derive(Default)]
-struct Reader {
+struct FormReader {
     unknown: Flaws,
-    /// The members on the path, for Go's messages and for messages about unknown fields.
-    steps: Vec<Step>,
+    /// The path, for messages.
+    steps: Vec<FormStep>,
 }
 
-enum Step {
+enum FormStep {
     Member(&'static str),
     Index(usize),
     Key(String),
 }
 
-impl Reader {
+impl FormReader {
     fn structure(&mut self, of: &'static Struct, value: Value) -> Result<Value, String> {
         let Value::Object(members) = value else {
-            return Err(self.mismatch(of, described(&value), of.go_name()));
+            return Err(self.mismatch(&value, "an object"));
         };
         let mut formed = Map::new();
         for (name, value) in members {
             let Some(member) = of.member(&name) else {
                 if !matches!(name.as_str(), "kind" | "apiVersion") || !self.steps.is_empty() {
-                    let (steps, length) = (&self.steps, path_length(&self.steps) + name.len());
-                    self.unknown.add(length, || format!("unknown field \"{}\"", path(steps, &name)));
+                    self.steps.push(FormStep::Key(name));
+                    self.unknown.add(path_length(&self.steps), || format!("unknown field \"{}\"", path(&self.steps)));
+                    self.steps.pop();
                 }
                 continue;
             };
             if value.is_null() {
                 continue;
             }
-            self.steps.push(Step::Member(member.name));
-            let value = self.value(of, &member.of, value)?;
+            self.steps.push(FormStep::Member(member.name));
+            let value = self.value(&member.of, value)?;
             self.steps.pop();
             formed.insert(name, value);
         }
@@ -145,73 +149,74 @@ impl Reader {
         Ok(Value::Object(formed))
     }
 
-    /// Reads the value of a member of `within`.
-    fn value(&mut self, within: &'static Struct, of: &'static Type, value: Value) -> Result<Value, String> {
+    fn value(&mut self, of: &'static FieldType, value: Value) -> Result<Value, String> {
         match (of, value) {
-            (Type::Struct(_), value) => match of.as_struct() {
-                Some(Struct { .. }) if !value.is_object() => {
-                    Err(self.mismatch(within, described(&value), &of.go_name()))
-                }
+            (FieldType::Struct(_), value) => match of.as_struct() {
                 Some(structure) => self.structure(structure, value),
                 None => Ok(value),
             },
-            (Type::List { items, .. }, Value::Array(values)) => {
+            (FieldType::List { items, .. }, Value::Array(values)) => {
                 let mut formed = Vec::with_capacity(values.len());
                 for (index, value) in values.into_iter().enumerate() {
-                    self.steps.push(Step::Index(index));
-                    formed.push(self.element(within, items, value)?);
+                    self.steps.push(FormStep::Index(index));
+                    formed.push(self.element(items, value)?);
                     self.steps.pop();
                 }
                 Ok(formed.into())
             }
-            (Type::Map(values), Value::Object(members)) => {
+            (FieldType::Map(values), Value::Object(members)) => {
                 let mut formed = Map::new();
                 for (name, value) in members {
-                    self.steps.push(Step::Key(name.clone()));
-                    formed.insert(name, self.element(within, values, value)?);
+                    self.steps.push(FormStep::Key(name.clone()));
+                    formed.insert(name, self.element(values, value)?);
                     self.steps.pop();
                 }
                 Ok(formed.into())
             }
-            (Type::List { .. } | Type::Map(_), value) => Err(self.mismatch(within, described(&value), &of.go_name())),
-            (Type::Scalar(scalar, name), value) => self.scalar(within, *scalar, name, value),
+            (FieldType::List { .. }, value) => Err(self.mismatch(&value, "a list")),
+            (FieldType::Map(_), value) => Err(self.mismatch(&value, "an object")),
+            (FieldType::Scalar(scalar), value) => self.scalar(*scalar, value),
         }
     }
 
     /// Reads an item of a list or a map: null becomes the zero value.
-    fn element(&mut self, within: &'static Struct, of: &'static Type, value: Value) -> Result<Value, String> {
-        if value.is_null() { Ok(zero_type(of)) } else { self.value(within, of, value) }
+    fn element(&mut self, of: &'static FieldType, value: Value) -> Result<Value, String> {
+        if value.is_null() { Ok(zero_type(of)) } else { self.value(of, value) }
     }
 
-    fn scalar(&mut self, within: &'static Struct, scalar: Scalar, name: &str, value: Value) -> Result<Value, String> {
-        match scalar {
-            Scalar::Text if value.is_string() => Ok(value),
-            Scalar::Bool if value.is_boolean() => Ok(value),
-            Scalar::Int64 if value.is_i64() => Ok(value),
-            Scalar::Int32 if value.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => Ok(value),
-            Scalar::Float if value.is_number() => Ok(value),
-            Scalar::Int32 | Scalar::Int64 if value.is_number() => {
-                Err(self.mismatch(within, &format!("number {value}"), name))
-            }
-            Scalar::Text | Scalar::Bool | Scalar::Int32 | Scalar::Int64 | Scalar::Float => {
-                Err(self.mismatch(within, described(&value), name))
-            }
-            Scalar::Bytes => self.bytes(within, &value, name),
-            Scalar::Time | Scalar::MicroTime | Scalar::Duration => timed(scalar, &value),
-            Scalar::Quantity => amount(&value),
-            Scalar::IntOrString => int_or_string(value),
-            Scalar::RawExtension | Scalar::FieldsV1 | Scalar::Json => Ok(value),
-            Scalar::SchemaOrArray | Scalar::SchemaOrBool | Scalar::SchemaOrStrings => self.schema(value),
+    fn scalar(&mut self, scalar: ScalarType, value: Value) -> Result<Value, String> {
+        let is_int32 = || value.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
+        let is_formed = match scalar {
+            ScalarType::Text => value.is_string(),
+            ScalarType::Bool => value.is_boolean(),
+            ScalarType::Int64 => value.is_i64(),
+            ScalarType::Int32 => is_int32(),
+            ScalarType::Float => value.is_number(),
+            ScalarType::IntOrString => value.is_string() || is_int32(),
+            ScalarType::RawExtension | ScalarType::FieldsV1 | ScalarType::Json => true,
+            _ => false,
+        };
+        if is_formed {
+            return Ok(value);
         }
-    }
-
-    fn bytes(&self, within: &'static Struct, value: &Value, name: &str) -> Result<Value, String> {
-        let Some(text) = value.as_str() else { return Err(self.mismatch(within, described(value), name)) };
-        let plain: String = text.chars().filter(|sign| !matches!(sign, '\r' | '\n')).collect();
-        match BASE64_STANDARD.decode(&plain) {
-            Ok(bytes) => Ok(BASE64_STANDARD.encode(bytes).into()),
-            Err(_) => Err(format!("illegal base64 data at input byte {}", first_bad_byte(&plain))),
-        }
+        let text = value.as_str();
+        let (formed, wanted) = match scalar {
+            ScalarType::Text => (None, "a string"),
+            ScalarType::Bool => (None, "true or false"),
+            ScalarType::Int64 => (None, "an integer of 64 bits"),
+            ScalarType::Int32 => (None, "an integer of 32 bits"),
+            ScalarType::IntOrString => (None, "a string or an integer of 32 bits"),
+            ScalarType::Bytes => (text.and_then(bytes), "bytes in base64"),
+            ScalarType::Time => (text.and_then(moment::to_the_second), "a time"),
+            ScalarType::MicroTime => (text.and_then(moment::to_the_microsecond), "a time"),
+            ScalarType::Duration => (text.and_then(moment::nanoseconds).map(moment::duration_text), "a duration"),
+            ScalarType::Quantity => (amount(&value), "a quantity"),
+            ScalarType::SchemaOrArray | ScalarType::SchemaOrBool | ScalarType::SchemaOrStrings => {
+                return self.schema(value);
+            }
+            _ => (None, "a number"),
+        };
+        formed.map(Value::from).ok_or_else(|| self.mismatch(&value, wanted))
     }
 
     /// Reads a schema, or a value that may replace it.
@@ -227,94 +232,58 @@ impl Reader {
         }
     }
 
-    fn mismatch(&self, within: &Struct, found: &str, wanted: &str) -> String {
-        let members: Vec<&str> = self
-            .steps
-            .iter()
-            .filter_map(|step| if let Step::Member(name) = step { Some(*name) } else { None })
-            .collect();
-        if members.is_empty() {
-            return format!("json: cannot unmarshal {found} into Go value of type {wanted}");
+    fn mismatch(&self, found: &Value, wanted: &str) -> String {
+        let mut found = found.to_string();
+        if found.len() > LONGEST_SHOWN {
+            found = "a longer value".into();
         }
-        let (within, path) = (within.short_name(), members.join("."));
-        format!("json: cannot unmarshal {found} into Go struct field {within}.{path} of type {wanted}")
+        match path(&self.steps) {
+            path if path.is_empty() => format!("the body takes {wanted}, and not {found}"),
+            path => format!("the field \"{path}\" takes {wanted}, and not {found}"),
+        }
     }
 }
 
-fn path(steps: &[Step], last: &str) -> String {
+fn path(steps: &[FormStep]) -> String {
     let mut path = String::new();
     for step in steps {
-        match step {
-            Step::Member(name) if path.is_empty() => path.push_str(name),
-            Step::Member(name) => path.extend([".", name]),
-            Step::Index(index) => path.push_str(&format!("[{index}]")),
-            Step::Key(key) => path.extend([".", key]),
+        let name = match step {
+            FormStep::Member(name) => name,
+            FormStep::Key(name) => name.as_str(),
+            FormStep::Index(index) => {
+                path.push_str(&format!("[{index}]"));
+                continue;
+            }
+        };
+        if !path.is_empty() {
+            path.push('.');
         }
+        path.push_str(name);
     }
-    if path.is_empty() { last.to_owned() } else { format!("{path}.{last}") }
+    path
 }
 
 /// Returns the approximate length of the path of these steps.
-fn path_length(steps: &[Step]) -> usize {
-    let length = |step: &Step| match step {
-        Step::Member(name) => name.len(),
-        Step::Index(_) => 3,
-        Step::Key(key) => key.len(),
+fn path_length(steps: &[FormStep]) -> usize {
+    let length = |step: &FormStep| match step {
+        FormStep::Member(name) => name.len(),
+        FormStep::Index(_) => 3,
+        FormStep::Key(key) => key.len(),
     };
     steps.iter().map(length).sum()
 }
 
-/// Returns the type of a value in Go's messages.
-pub(crate) fn described(value: &Value) -> &'static str {
+fn bytes(text: &str) -> Option<String> {
+    let plain: String = text.chars().filter(|sign| !matches!(sign, '\r' | '\n')).collect();
+    Some(BASE64_STANDARD.encode(BASE64_STANDARD.decode(plain).ok()?))
+}
+
+fn amount(value: &Value) -> Option<String> {
     match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        Value::String(text) => quantity::canonical(text),
+        Value::Number(number) => quantity::canonical(&number.to_string()),
+        _ => None,
     }
-}
-
-fn timed(scalar: Scalar, value: &Value) -> Result<Value, String> {
-    let Some(text) = value.as_str() else {
-        return Err(format!("json: cannot unmarshal {} into Go value of type string", described(value)));
-    };
-    let formed = match scalar {
-        Scalar::Time => moment::to_the_second(text),
-        Scalar::MicroTime => moment::to_the_microsecond(text),
-        _ => moment::nanoseconds(text).map(moment::duration_text),
-    };
-    let layout =
-        if scalar == Scalar::MicroTime { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
-    formed.map(Value::from).ok_or_else(|| match scalar {
-        Scalar::Duration => format!("time: invalid duration {text:?}"),
-        _ => format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""),
-    })
-}
-
-fn amount(value: &Value) -> Result<Value, String> {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => String::new(),
-    };
-    let refused = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-    quantity::canonical(&text).map(Value::from).ok_or_else(|| refused.to_owned())
-}
-
-fn int_or_string(value: Value) -> Result<Value, String> {
-    let fits = value.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
-    if value.is_string() || fits {
-        return Ok(value);
-    }
-    let found = if value.is_number() { format!("number {value}") } else { described(&value).to_owned() };
-    Err(format!("json: cannot unmarshal {found} into Go value of type int32"))
-}
-
-fn first_bad_byte(text: &str) -> usize {
-    let fine = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    text.bytes().position(|byte| !fine(&byte)).unwrap_or(text.len())
 }
 
 #[cfg(test)]
@@ -343,31 +312,24 @@ mod tests {
     }
 
     #[test]
-    fn wrong_types_are_reported_with_gos_message() {
+    fn wrong_types_are_reported_with_their_path() {
         for (object, expected) in [
-            (
-                json!({"spec": {"replicas": "x"}}),
-                "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
-            ),
+            (json!(1), "the body takes an object, and not 1"),
             (
                 json!({"spec": {"replicas": 1.5}}),
-                "json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
+                r#"the field "spec.replicas" takes an integer of 32 bits, and not 1.5"#,
             ),
-            (
-                json!({"metadata": {"labels": {"a": 1}}}),
-                "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
-            ),
-            (
-                json!({"spec": []}),
-                "json: cannot unmarshal array into Go struct field Deployment.spec of type v1.DeploymentSpec",
-            ),
+            (json!({"metadata": {"labels": {"a": 1}}}), r#"the field "metadata.labels.a" takes a string, and not 1"#),
+            (json!({"spec": []}), r#"the field "spec" takes an object, and not []"#),
             (
                 json!({"spec": {"template": {"spec": {"containers": [{"env": [{"value": 1}]}]}}}}),
-                "json: cannot unmarshal number into Go struct field EnvVar.spec.template.spec.containers.env.value of type string",
+                r#"the field "spec.template.spec.containers[0].env[0].value" takes a string, and not 1"#,
             ),
         ] {
             assert_eq!(formed("apps/v1.Deployment", object).unwrap_err(), expected);
         }
+        let long = json!({"spec": "a".repeat(1_000)});
+        assert!(formed("apps/v1.Deployment", long).unwrap_err().ends_with("and not a longer value"));
     }
 
     #[test]
@@ -395,7 +357,7 @@ mod tests {
         assert_eq!(pod["spec"]["containers"][0]["resources"]["limits"], json!({"cpu": "1", "memory": "1024"}));
         let secret = formed("core/v1.Secret", json!({"data": {"a": "YQ=="}})).unwrap().object;
         assert_eq!(secret["data"]["a"], "YQ==");
-        assert!(formed("core/v1.Secret", json!({"data": {"a": "Y!"}})).unwrap_err().contains("input byte 1"));
+        assert!(formed("core/v1.Secret", json!({"data": {"a": "Y!"}})).unwrap_err().contains("base64"));
         let event = formed("events/v1.Event", json!({"eventTime": "2026-01-01T00:00:00Z"})).unwrap().object;
         assert_eq!(event["eventTime"], "2026-01-01T00:00:00.000000Z");
     }

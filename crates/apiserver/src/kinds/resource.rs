@@ -5,9 +5,9 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::field::{Field, UnknownField};
+use super::field::{SelectableField, UnknownField};
+use super::form;
 use super::types::{self, Struct};
-use super::{autoscaler, form};
 use crate::status::StatusDetails;
 
 /// A resource that the server offers: built in, or custom.
@@ -32,12 +32,12 @@ pub struct Resource {
     pub(crate) of: Option<&'static Struct>,
     /// The schema of custom objects, if there is one.
     pub(crate) schema: Option<Arc<StructuralSchema>>,
-    pub(crate) rules: Rules,
+    pub(crate) rules: KindRules,
 }
 
 /// The rules in which kinds differ.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rules {
+pub(crate) struct KindRules {
     /// Whether it comes from a CRD.
     pub(crate) custom: bool,
     /// Has a `/status` subresource: main writes never change status, and status writes change only status.
@@ -57,11 +57,11 @@ pub(crate) struct Rules {
     /// Lists ignore the watch cache, as for events.
     pub(crate) uncached: bool,
     /// The selectable fields beside name and namespace.
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<SelectableField>,
     /// How an unknown field selector is refused.
     pub(crate) unknown_field: UnknownField,
     /// How its objects differ from the stored ones, if they do.
-    pub(crate) view: Option<View>,
+    pub(crate) view: Option<StoredView>,
     /// `spec.conversion.webhook` of its CRD, if a webhook converts its objects.
     pub(crate) conversion: Option<Arc<Value>>,
     /// The schema as published in its CRD.
@@ -76,25 +76,16 @@ pub(crate) struct Rules {
 
 /// How a resource shows objects that are stored in another version or group.
 #[derive(Debug, Clone)]
-pub(crate) struct View {
+pub(crate) struct StoredView {
     /// The stored `apiVersion`.
     pub(crate) api_version: String,
-    /// The other differences.
-    pub(crate) change: Conversion,
+    /// Top-level members with other names: the stored one, and the shown one.
+    pub(crate) renamed: &'static [(&'static str, &'static str)],
     /// The schema of the storage version of a custom resource. Fields that it does not have are not stored.
     pub(crate) stored_schema: Option<Arc<StructuralSchema>>,
 }
 
-/// The differences between two versions or groups, beside `apiVersion`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Conversion {
-    /// Top-level members have other names: the stored one, and the shown one.
-    Renamed(&'static [(&'static str, &'static str)]),
-    /// Version 1 of autoscalers has fewer members than version 2.
-    Autoscaler,
-}
-
-impl View {
+impl StoredView {
     fn rename(object: &mut Value, names: impl Iterator<Item = (&'static str, &'static str)>) {
         let Some(members) = object.as_object_mut() else { return };
         for (from, to) in names {
@@ -143,24 +134,18 @@ impl Resource {
             storage: storage_id(group, plural),
             of: None,
             schema: None,
-            rules: Rules {
+            rules: KindRules {
                 custom: true,
                 status: true,
                 generation: true,
                 version_required: true,
                 unknown_field: UnknownField::Label,
-                ..Rules::default()
+                ..KindRules::default()
             },
         }
     }
 
     /// Returns the same resource in cluster scope.
-    ///
-    /// ```
-    /// use kube_embedded_apiserver::Resource;
-    /// let clusters = Resource::custom("demo.example.com", "v1", "planets", "Planet").cluster_scoped();
-    /// assert!(!clusters.is_namespaced());
-    /// ```
     #[must_use]
     pub fn cluster_scoped(mut self) -> Self {
         self.namespaced = false;
@@ -188,27 +173,11 @@ impl Resource {
     /// ```
     #[must_use]
     pub fn selectable(mut self, path: &str) -> Self {
-        self.rules.fields.push(Field::at(path));
+        self.rules.fields.push(SelectableField::at(path));
         self
     }
 
     /// Adds a scale subresource for `spec.replicas` and `status.replicas`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Resource};
-    /// # use kube_client::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
-    /// # use serde_json::json;
-    /// let gadgets = Resource::custom("shop.example.com", "v1", "gadgets", "Gadget").scalable();
-    /// let server = ApiServer::builder().with_custom_resource(gadgets).build();
-    /// server.create("gadgets", Some("default"), json!({"metadata": {"name": "g"}, "spec": {"replicas": 3}}))?;
-    /// let gadgets = ApiResource::from_gvk(&GroupVersionKind::gvk("shop.example.com", "v1", "Gadget"));
-    /// let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &gadgets);
-    /// assert_eq!(api.get_scale("g").await?.spec.unwrap().replicas, Some(3));
-    /// # Ok(())
-    /// # }
-    /// ```
     #[must_use]
     pub fn scalable(mut self) -> Self {
         self.rules.scale = Some(Scale {
@@ -265,12 +234,7 @@ impl Resource {
     pub(crate) fn stored<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
         let Some(view) = &self.rules.view else { return Cow::Borrowed(object) };
         let mut stored = object.clone();
-        match view.change {
-            Conversion::Renamed(names) => {
-                View::rename(&mut stored, names.iter().map(|(stored, shown)| (*shown, *stored)))
-            }
-            Conversion::Autoscaler => autoscaler::to_stored(&mut stored),
-        }
+        StoredView::rename(&mut stored, view.renamed.iter().map(|(stored, shown)| (*shown, *stored)));
         stored["apiVersion"] = view.api_version.as_str().into();
         if self.of.is_some() {
             complete(types::kind(&view.api_version, &self.kind), &mut stored);
@@ -286,10 +250,7 @@ impl Resource {
     /// Converts a stored object to this resource.
     pub(crate) fn shown(&self, mut stored: Value) -> Value {
         if let Some(view) = &self.rules.view {
-            match view.change {
-                Conversion::Renamed(names) => View::rename(&mut stored, names.iter().copied()),
-                Conversion::Autoscaler => autoscaler::to_shown(&mut stored),
-            }
+            StoredView::rename(&mut stored, view.renamed.iter().copied());
             stored["apiVersion"] = self.api_version().into();
             complete(self.of, &mut stored);
             // As in kube-apiserver, defaults are those of the storage version.

@@ -5,12 +5,12 @@ use kube_structural_schema::SchemaPlace;
 use serde_json::Value;
 
 use super::resource::Resource;
-use super::types::{self, ListKind, Scalar, Struct, Type};
+use super::types::{self, FieldType, ListKind, ScalarType, Struct};
 
 /// A place in an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TypePlace<'s> {
-    Known(Known),
+    Known(KnownPlace),
     Custom(SchemaPlace<'s>),
 }
 
@@ -18,7 +18,7 @@ impl<'s> TypePlace<'s> {
     /// Returns the place of a whole object of this resource.
     pub(crate) fn root(resource: &'s Resource) -> Self {
         match resource.of {
-            Some(of) => Self::Known(Known::root(of)),
+            Some(of) => Self::Known(KnownPlace::root(of)),
             None => Self::Custom(resource.schema.as_ref().map_or(SchemaPlace::untyped(), |schema| schema.place())),
         }
     }
@@ -27,7 +27,7 @@ impl<'s> TypePlace<'s> {
 impl TypePlace<'static> {
     /// Returns the place of a whole object of this type.
     pub(crate) fn of(of: &'static Struct) -> Self {
-        Self::Known(Known::root(of))
+        Self::Known(KnownPlace::root(of))
     }
 }
 
@@ -50,7 +50,7 @@ impl<'s> FieldSchema<'s> for TypePlace<'s> {
         match self {
             Self::Known(place) => place.member(name),
             Self::Custom(place) if place.has_metadata() && name == "metadata" => {
-                types::named("meta/v1.ObjectMeta").map(|of| Member::Field(Self::Known(Known::root(of))))
+                types::named("meta/v1.ObjectMeta").map(|of| Member::Field(Self::Known(KnownPlace::root(of))))
             }
             Self::Custom(place) => place.member(name).map(|member| match member {
                 Member::Field(place) => Member::Field(Self::Custom(place)),
@@ -91,24 +91,24 @@ impl<'s> FieldSchema<'s> for TypePlace<'s> {
 
 /// A place in an object of a built-in kind.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Known {
+pub(crate) struct KnownPlace {
     of: Of,
     /// The member at this place; `None` at the root, and in the items of a list or map.
-    member: Option<&'static types::Member>,
+    member: Option<&'static types::StructMember>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Of {
     Root(&'static Struct),
-    Type(&'static Type),
+    Type(&'static FieldType),
 }
 
-impl Known {
+impl KnownPlace {
     fn root(of: &'static Struct) -> Self {
         Self { of: Of::Root(of), member: None }
     }
 
-    fn inside(of: &'static Type) -> Self {
+    fn inside(of: &'static FieldType) -> Self {
         Self { of: Of::Type(of), member: None }
     }
 
@@ -125,19 +125,19 @@ impl Known {
             return if atomic || structure.atomic { Shape::AtomicMap } else { Shape::Map };
         }
         match (self.of, self.member.map(|member| &member.list)) {
-            (Of::Type(Type::Map(_)), _) if atomic => Shape::AtomicMap,
-            (Of::Type(Type::Map(_)) | Of::Root(_), _) => Shape::Map,
-            (Of::Type(Type::List { .. }), Some(ListKind::Set)) => Shape::SetList,
-            (Of::Type(Type::List { .. }), Some(ListKind::Map(_))) => Shape::MapList,
-            (Of::Type(Type::List { .. }), _) => Shape::AtomicList,
-            (Of::Type(Type::Scalar(scalar, _)), _) => shape_of(*scalar),
-            (Of::Type(Type::Struct(_)), _) => Shape::Map,
+            (Of::Type(FieldType::Map(_)), _) if atomic => Shape::AtomicMap,
+            (Of::Type(FieldType::Map(_)) | Of::Root(_), _) => Shape::Map,
+            (Of::Type(FieldType::List { .. }), Some(ListKind::Set)) => Shape::SetList,
+            (Of::Type(FieldType::List { .. }), Some(ListKind::Map(_))) => Shape::MapList,
+            (Of::Type(FieldType::List { .. }), _) => Shape::AtomicList,
+            (Of::Type(FieldType::Scalar(scalar)), _) => shape_of(*scalar),
+            (Of::Type(FieldType::Struct(_)), _) => Shape::Map,
         }
     }
 
     fn items(self) -> Self {
         match self.of {
-            Of::Type(Type::List { items, .. }) => Self::inside(items),
+            Of::Type(FieldType::List { items, .. }) => Self::inside(items),
             _ => self,
         }
     }
@@ -148,7 +148,7 @@ impl Known {
             return Some(Member::Field(TypePlace::Known(Self { of: Of::Type(&member.of), member: Some(member) })));
         }
         match self.of {
-            Of::Type(Type::Map(values)) => Some(Member::Entry(TypePlace::Known(Self::inside(values)))),
+            Of::Type(FieldType::Map(values)) => Some(Member::Entry(TypePlace::Known(Self::inside(values)))),
             _ => None,
         }
     }
@@ -175,19 +175,19 @@ impl Known {
     }
 }
 
-fn shape_of(scalar: Scalar) -> Shape {
+fn shape_of(scalar: ScalarType) -> Shape {
     match scalar {
-        Scalar::Text | Scalar::Bytes | Scalar::Time | Scalar::MicroTime | Scalar::Duration => {
+        ScalarType::Text | ScalarType::Bytes | ScalarType::Time | ScalarType::MicroTime | ScalarType::Duration => {
             Shape::Scalar(field_manager::Scalar::Text)
         }
-        Scalar::Bool => Shape::Scalar(field_manager::Scalar::Boolean),
-        Scalar::Int32 | Scalar::Int64 | Scalar::Float => Shape::Scalar(field_manager::Scalar::Number),
-        Scalar::Quantity | Scalar::IntOrString => Shape::Scalar(field_manager::Scalar::Any),
-        Scalar::RawExtension
-        | Scalar::FieldsV1
-        | Scalar::Json
-        | Scalar::SchemaOrArray
-        | Scalar::SchemaOrBool
-        | Scalar::SchemaOrStrings => Shape::Deduced,
+        ScalarType::Bool => Shape::Scalar(field_manager::Scalar::Boolean),
+        ScalarType::Int32 | ScalarType::Int64 | ScalarType::Float => Shape::Scalar(field_manager::Scalar::Number),
+        ScalarType::Quantity | ScalarType::IntOrString => Shape::Scalar(field_manager::Scalar::Any),
+        ScalarType::RawExtension
+        | ScalarType::FieldsV1
+        | ScalarType::Json
+        | ScalarType::SchemaOrArray
+        | ScalarType::SchemaOrBool
+        | ScalarType::SchemaOrStrings => Shape::Deduced,
     }
 }

@@ -1,23 +1,26 @@
 //! The table of built-in kinds. A new kind needs only a new row.
 
-use super::field::{Field, UnknownField};
-use super::resource::{Conversion, Resource, Rules, Scale, View, group_version, storage_id};
+use super::field::{SelectableField, UnknownField};
+use super::resource::{KindRules, Resource, Scale, StoredView, group_version, storage_id};
 use super::types;
 
+/// Members with other names: the stored one, and the shown one.
+type Renamed = &'static [(&'static str, &'static str)];
+
 /// One built-in kind.
-struct Row {
+struct KindRow {
     group: &'static str,
     version: &'static str,
     plural: &'static str,
     kind: &'static str,
     /// Short names, separated by blanks.
     short: &'static str,
-    /// Marks, separated by blanks; see [`Row::resource`] for what each means.
+    /// Marks, separated by blanks; see [`KindRow::resource`] for what each means.
     marks: &'static str,
-    /// Selectable fields, separated by blanks, in the notation of [`Field::parse`].
+    /// Selectable fields, separated by blanks, in the notation of [`SelectableField::parse`].
     fields: &'static str,
     /// The stored `apiVersion` and resource of a view, and how they differ.
-    shows: Option<(&'static str, &'static str, Conversion)>,
+    shows: Option<(&'static str, &'static str, Renamed)>,
 }
 
 const fn row(
@@ -27,16 +30,16 @@ const fn row(
     kind: &'static str,
     short: &'static str,
     marks: &'static str,
-) -> Row {
-    Row { group, version, plural, kind, short, marks, fields: "", shows: None }
+) -> KindRow {
+    KindRow { group, version, plural, kind, short, marks, fields: "", shows: None }
 }
 
-const fn selectable(row: Row, fields: &'static str) -> Row {
-    Row { fields, ..row }
+const fn selectable(row: KindRow, fields: &'static str) -> KindRow {
+    KindRow { fields, ..row }
 }
 
-const fn showing(row: Row, api_version: &'static str, stored: &'static str, change: Conversion) -> Row {
-    Row { shows: Some((api_version, stored, change)), ..row }
+const fn showing(row: KindRow, api_version: &'static str, stored: &'static str, renamed: Renamed) -> KindRow {
+    KindRow { shows: Some((api_version, stored, renamed)), ..row }
 }
 
 const POD_FIELDS: &str = "spec.nodeName spec.host=spec.nodeName spec.restartPolicy:Always spec.schedulerName \
@@ -50,7 +53,7 @@ const EVENT_FIELDS: &str = "regarding.kind=involvedObject.kind regarding.namespa
     regarding.resourceVersion=involvedObject.resourceVersion regarding.fieldPath=involvedObject.fieldPath reason \
     reportingController=reportingComponent type !=source.component|reportingComponent";
 /// The names of core event members in the other group.
-const EVENT_NAMES: &[(&str, &str)] = &[
+const EVENT_NAMES: Renamed = &[
     ("involvedObject", "regarding"),
     ("message", "note"),
     ("source", "deprecatedSource"),
@@ -61,7 +64,7 @@ const EVENT_NAMES: &[(&str, &str)] = &[
 ];
 
 #[rustfmt::skip]
-const ROWS: &[Row] = &[
+const ROWS: &[KindRow] = &[
     selectable(row("", "v1", "namespaces", "Namespace", "ns", "cluster status returned labels"), "status.phase"),
     selectable(row("", "v1", "nodes", "Node", "no", "cluster status labels"), "spec.unschedulable:false"),
     selectable(row("", "v1", "pods", "Pod", "po", "status generation returned labels all containers"), POD_FIELDS),
@@ -75,8 +78,6 @@ const ROWS: &[Row] = &[
     row("", "v1", "resourcequotas", "ResourceQuota", "quota", "status returned"),
     row("", "v1", "persistentvolumes", "PersistentVolume", "pv", "cluster status returned"),
     row("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", "status returned"),
-    row("", "v1", "podtemplates", "PodTemplate", "", "generation returned"),
-    selectable(row("", "v1", "replicationcontrollers", "ReplicationController", "rc", "status scale generation labels all"), "status.replicas:0"),
     row("apps", "v1", "deployments", "Deployment", "deploy", "status scale generation all"),
     row("apps", "v1", "replicasets", "ReplicaSet", "rs", "status scale generation all"),
     row("apps", "v1", "statefulsets", "StatefulSet", "sts", "status scale generation all"),
@@ -89,8 +90,6 @@ const ROWS: &[Row] = &[
     row("networking.k8s.io", "v1", "ingresses", "Ingress", "ing", "status generation"),
     row("networking.k8s.io", "v1", "ingressclasses", "IngressClass", "", "cluster generation"),
     row("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", "netpol", "generation"),
-    row("networking.k8s.io", "v1", "ipaddresses", "IPAddress", "ip", "cluster"),
-    row("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", "", "cluster status"),
     row("rbac.authorization.k8s.io", "v1", "roles", "Role", "", "putcreate"),
     row("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", "", "putcreate"),
     row("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", "", "cluster putcreate"),
@@ -99,12 +98,9 @@ const ROWS: &[Row] = &[
     row("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", "", "cluster status returned"),
     row("storage.k8s.io", "v1", "csidrivers", "CSIDriver", "", "cluster returned"),
     row("storage.k8s.io", "v1", "csinodes", "CSINode", "", "cluster returned"),
-    row("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity", "", "returned"),
-    row("storage.k8s.io", "v1", "volumeattributesclasses", "VolumeAttributesClass", "vac", "cluster returned"),
     row("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", "status generation versioned"),
     row("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa", "status generation all"),
-    showing(row("autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa", "status generation all"), "autoscaling/v2", "horizontalpodautoscalers.autoscaling", Conversion::Autoscaler),
-    showing(selectable(row("events.k8s.io", "v1", "events", "Event", "ev", "putcreate labels uncached"), EVENT_FIELDS), "v1", "events", Conversion::Renamed(EVENT_NAMES)),
+    showing(selectable(row("events.k8s.io", "v1", "events", "Event", "ev", "putcreate labels uncached"), EVENT_FIELDS), "v1", "events", EVENT_NAMES),
     row("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", "pc", "cluster generation"),
     row("admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "", "cluster generation versioned extensions"),
     row("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "", "cluster generation versioned extensions"),
@@ -119,16 +115,10 @@ const ROWS: &[Row] = &[
     row("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", "crd crds", "cluster status generation versioned extensions"),
     row("apiregistration.k8s.io", "v1", "apiservices", "APIService", "", "cluster status versioned extensions"),
     selectable(row("certificates.k8s.io", "v1", "certificatesigningrequests", "CertificateSigningRequest", "csr", "cluster status"), "spec.signerName"),
-    row("flowcontrol.apiserver.k8s.io", "v1", "flowschemas", "FlowSchema", "", "cluster status generation"),
-    row("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations", "PriorityLevelConfiguration", "", "cluster status generation"),
     row("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", "", "cluster"),
-    row("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", "", "cluster generation returned"),
-    row("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", "", "status returned"),
-    row("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", "", "returned"),
-    selectable(row("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", "", "cluster generation returned"), "spec.nodeName spec.driver spec.pool.name"),
 ];
 
-impl Row {
+impl KindRow {
     fn resource(&self) -> Resource {
         let marked = |mark: &str| self.marks.split_whitespace().any(|candidate| candidate == mark);
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -151,7 +141,7 @@ impl Row {
             storage: self.shows.map_or_else(|| storage_id(self.group, self.plural), |(_, stored, _)| stored.into()),
             of: types::kind(&group_version(self.group, self.version), self.kind),
             schema: None,
-            rules: Rules {
+            rules: KindRules {
                 conversion: None,
                 custom: false,
                 status: marked("status"),
@@ -166,15 +156,15 @@ impl Row {
                 create_on_update: marked("putcreate"),
                 returns_deleted: marked("returned"),
                 uncached: marked("uncached"),
-                fields: self.fields.split_whitespace().map(Field::parse).collect(),
+                fields: self.fields.split_whitespace().map(SelectableField::parse).collect(),
                 unknown_field: match () {
                     () if marked("forkind") => UnknownField::ForKind,
                     () if marked("labels") => UnknownField::Label,
                     () => UnknownField::Known,
                 },
-                view: self.shows.map(|(api_version, _, change)| View {
+                view: self.shows.map(|(api_version, _, renamed)| StoredView {
                     api_version: api_version.into(),
-                    change,
+                    renamed,
                     stored_schema: None,
                 }),
                 published: None,
@@ -188,5 +178,5 @@ impl Row {
 
 /// Returns every built-in kind, in the order of discovery.
 pub(super) fn built_in() -> impl Iterator<Item = Resource> {
-    ROWS.iter().map(Row::resource)
+    ROWS.iter().map(KindRow::resource)
 }

@@ -11,16 +11,16 @@ use std::sync::LazyLock;
 
 static TABLE: &[u8] = include_bytes!("types.gz");
 
-static TYPES: LazyLock<Types> = LazyLock::new(|| {
+static TYPES: LazyLock<TypeTable> = LazyLock::new(|| {
     let mut text = String::new();
     // The first test would find a table that cannot be read. Without it every kind is unknown.
     let _ = GzDecoder::new(TABLE).read_to_string(&mut text);
-    Types::read(text.leak())
+    TypeTable::read(text.leak())
 });
 
 /// All types, parsed once.
 #[derive(Debug, Default)]
-struct Types {
+struct TypeTable {
     structs: Vec<Struct>,
     by_name: HashMap<&'static str, usize>,
     kinds: HashMap<(&'static str, &'static str), &'static str>,
@@ -28,22 +28,21 @@ struct Types {
 
 /// The type of a value.
 #[derive(Debug)]
-pub(crate) enum Type {
-    /// A scalar, and its type name in Go.
-    Scalar(Scalar, &'static str),
+pub(crate) enum FieldType {
+    Scalar(ScalarType),
     Struct(usize),
     /// A list. In protobuf it may be a separate message.
     List {
-        items: Box<Type>,
+        items: Box<FieldType>,
         wrapped: bool,
     },
     /// A map from strings to values.
-    Map(Box<Type>),
+    Map(Box<FieldType>),
 }
 
 /// A value without members, or with members that the table cannot describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scalar {
+pub(crate) enum ScalarType {
     Text,
     Bool,
     Int32,
@@ -71,19 +70,19 @@ pub(crate) struct Struct {
     /// Whether it is owned whole, by one manager.
     pub(crate) atomic: bool,
     /// The members in the order of their protobuf numbers.
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<StructMember>,
     /// The members by JSON name, including those of inlined members; sorted by name.
     names: Vec<(&'static str, usize, usize)>,
 }
 
 /// One member of a struct.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct StructMember {
     /// Its name in JSON; empty if it is inlined.
     pub(crate) name: &'static str,
     /// Its number in protobuf; zero if it is not in protobuf.
     pub(crate) number: u32,
-    pub(crate) of: Type,
+    pub(crate) of: FieldType,
     /// Whether an absent value differs from the zero value.
     pub(crate) pointer: bool,
     /// Whether it is omitted from JSON when it is empty or zero.
@@ -135,28 +134,17 @@ pub(crate) fn named(name: &str) -> Option<&'static Struct> {
     TYPES.by_name.get(name).map(|index| &TYPES.structs[*index])
 }
 
-/// Returns all types.
-#[cfg(test)]
-pub(crate) fn all() -> impl Iterator<Item = &'static Struct> {
-    TYPES.structs.iter()
-}
-
 impl Struct {
     /// Returns the member with this JSON name, including members of inlined members.
-    pub(crate) fn member(&self, name: &str) -> Option<&'static Member> {
+    pub(crate) fn member(&self, name: &str) -> Option<&'static StructMember> {
         let at = self.names.binary_search_by(|(known, ..)| (*known).cmp(name)).ok()?;
         let (_, of, member) = self.names[at];
         Some(&TYPES.structs[of].members[member])
     }
 
     /// Returns the members as shown in JSON, sorted by name.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = &'static Member> + use<'_> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &'static StructMember> + use<'_> {
         self.names.iter().map(|(_, of, member)| &TYPES.structs[*of].members[*member])
-    }
-
-    /// Returns the name in Go's messages: `v1.PodSpec`.
-    pub(crate) fn go_name(&self) -> &'static str {
-        self.name.rsplit_once('/').map_or(self.name, |(_, name)| name)
     }
 
     /// Returns the name without its package.
@@ -165,7 +153,7 @@ impl Struct {
     }
 }
 
-impl Type {
+impl FieldType {
     /// Returns the struct, if the type is one.
     pub(crate) fn as_struct(&self) -> Option<&'static Struct> {
         match self {
@@ -173,19 +161,9 @@ impl Type {
             _ => None,
         }
     }
-
-    /// Returns the name in Go's messages.
-    pub(crate) fn go_name(&self) -> String {
-        match self {
-            Self::Scalar(_, name) => (*name).to_owned(),
-            Self::Struct(index) => TYPES.structs[*index].go_name().to_owned(),
-            Self::List { items, .. } => format!("[]{}", items.go_name()),
-            Self::Map(values) => format!("map[string]{}", values.go_name()),
-        }
-    }
 }
 
-impl Types {
+impl TypeTable {
     fn read(text: &'static str) -> Self {
         let mut types = Self::default();
         for name in text.lines().filter_map(|line| line.strip_prefix("= ")) {
@@ -231,9 +209,9 @@ impl Types {
         number: &'static str,
         of: &'static str,
         flags: std::str::Split<'static, char>,
-    ) -> Option<Member> {
+    ) -> Option<StructMember> {
         let pointer = of.starts_with('*');
-        let mut member = Member {
+        let mut member = StructMember {
             name: if name == "-" { "" } else { name },
             number: number.parse().ok()?,
             of: self.expression(of.trim_start_matches('*'))?,
@@ -265,43 +243,43 @@ impl Types {
         Some(member)
     }
 
-    fn expression(&self, text: &'static str) -> Option<Type> {
+    fn expression(&self, text: &'static str) -> Option<FieldType> {
         if let Some(items) = text.strip_prefix("[]") {
             let wrapped = items.ends_with('%');
             let items = self.expression(items.trim_end_matches('%').trim_start_matches('*'))?;
-            return Some(Type::List { items: Box::new(items), wrapped });
+            return Some(FieldType::List { items: Box::new(items), wrapped });
         }
         if let Some(values) = text.strip_prefix("{}") {
-            return Some(Type::Map(Box::new(self.expression(values.trim_start_matches('*'))?)));
+            return Some(FieldType::Map(Box::new(self.expression(values.trim_start_matches('*'))?)));
         }
-        let (plain, own) = text.split_once(':').unwrap_or((text, text));
-        let (scalar, own) = match plain {
-            "string" => (Scalar::Text, own),
-            "bool" => (Scalar::Bool, own),
-            "int32" => (Scalar::Int32, own),
-            "int64" => (Scalar::Int64, own),
-            "float64" => (Scalar::Float, own),
-            "bytes" => (Scalar::Bytes, "[]uint8"),
-            "Time" => (Scalar::Time, "v1.Time"),
-            "MicroTime" => (Scalar::MicroTime, "v1.MicroTime"),
-            "Duration" => (Scalar::Duration, "v1.Duration"),
-            "Quantity" => (Scalar::Quantity, "resource.Quantity"),
-            "IntOrString" => (Scalar::IntOrString, "intstr.IntOrString"),
-            "RawExtension" => (Scalar::RawExtension, "runtime.RawExtension"),
-            "FieldsV1" => (Scalar::FieldsV1, "v1.FieldsV1"),
-            "JSON" => (Scalar::Json, "v1.JSON"),
-            "SchemaOrArray" => (Scalar::SchemaOrArray, "v1.JSONSchemaPropsOrArray"),
-            "SchemaOrBool" => (Scalar::SchemaOrBool, "v1.JSONSchemaPropsOrBool"),
-            "SchemaOrStrings" => (Scalar::SchemaOrStrings, "v1.JSONSchemaPropsOrStringArray"),
-            _ => return self.by_name.get(text).map(|index| Type::Struct(*index)),
+        let plain = text.split_once(':').map_or(text, |(plain, _)| plain);
+        let scalar = match plain {
+            "string" => ScalarType::Text,
+            "bool" => ScalarType::Bool,
+            "int32" => ScalarType::Int32,
+            "int64" => ScalarType::Int64,
+            "float64" => ScalarType::Float,
+            "bytes" => ScalarType::Bytes,
+            "Time" => ScalarType::Time,
+            "MicroTime" => ScalarType::MicroTime,
+            "Duration" => ScalarType::Duration,
+            "Quantity" => ScalarType::Quantity,
+            "IntOrString" => ScalarType::IntOrString,
+            "RawExtension" => ScalarType::RawExtension,
+            "FieldsV1" => ScalarType::FieldsV1,
+            "JSON" => ScalarType::Json,
+            "SchemaOrArray" => ScalarType::SchemaOrArray,
+            "SchemaOrBool" => ScalarType::SchemaOrBool,
+            "SchemaOrStrings" => ScalarType::SchemaOrStrings,
+            _ => return self.by_name.get(text).map(|index| FieldType::Struct(*index)),
         };
-        Some(Type::Scalar(scalar, own))
+        Some(FieldType::Scalar(scalar))
     }
 
     fn collect_names(&self, of: usize, names: &mut Vec<(&'static str, usize, usize)>) {
         for (index, member) in self.structs[of].members.iter().enumerate() {
             match (&member.of, member.name) {
-                (Type::Struct(inner), "") if *inner != of => self.collect_names(*inner, names),
+                (FieldType::Struct(inner), "") if *inner != of => self.collect_names(*inner, names),
                 (_, "") => {}
                 (_, name) => names.push((name, of, index)),
             }
@@ -344,10 +322,8 @@ mod tests {
         let ports = container.member("ports").unwrap();
         assert_eq!(ports.list, ListKind::Map(vec!["containerPort", "protocol"]));
         assert_eq!(ports.patch, Patching { merge: true, key: Some("containerPort"), ..Patching::default() });
-        let port = ports.of.go_name();
-        assert_eq!(port, "[]v1.ContainerPort");
         let protocol = named("core/v1.ContainerPort").unwrap().member("protocol").unwrap();
-        assert_eq!((&protocol.default, protocol.of.go_name().as_str()), (&Some("TCP".into()), "v1.Protocol"));
+        assert_eq!(protocol.default, Some("TCP".into()));
         assert!(named("core/v1.ConfigMapKeySelector").unwrap().atomic);
     }
 }

@@ -1,6 +1,5 @@
 //! Content negotiation: the form and format of an answer.
 
-use super::protobuf::PROTOBUF;
 use crate::status::Status;
 use crate::storage::object::Form;
 
@@ -10,12 +9,11 @@ pub(crate) enum Format {
     #[default]
     Json,
     Yaml,
-    Protobuf,
 }
 
 /// The kind of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum AnswerShape {
     Object,
     List,
     Watch,
@@ -42,28 +40,26 @@ pub(crate) struct Negotiated {
 }
 
 /// Picks the first acceptable clause of an `Accept` header, by weight and then by order.
-pub(crate) fn negotiate(accept: &str, shape: Shape, has_protobuf: bool) -> Negotiated {
-    let mut clauses: Vec<Clause<'_>> =
-        accept.split(',').map(str::trim).filter(|clause| !clause.is_empty()).map(Clause::parse).collect();
+pub(crate) fn negotiate(accept: &str, shape: AnswerShape) -> Negotiated {
+    let mut clauses: Vec<AcceptClause<'_>> =
+        accept.split(',').map(str::trim).filter(|clause| !clause.is_empty()).map(AcceptClause::parse).collect();
     if clauses.is_empty() {
         return Negotiated { answer: Ok(Agreed::default()), refusal: Format::Json };
     }
     clauses.sort_by(|one, two| two.weight.total_cmp(&one.weight));
-    let answer = clauses.iter().find_map(|clause| clause.meet(shape, has_protobuf)).ok_or_else(|| {
-        let known = match (shape, has_protobuf) {
-            (Shape::Watch, true) => "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
-            (Shape::Watch, false) => "application/json;stream=watch",
-            (_, true) => "application/json, application/yaml, application/vnd.kubernetes.protobuf",
-            (_, false) => "application/json, application/yaml",
+    let answer = clauses.iter().find_map(|clause| clause.meet(shape)).ok_or_else(|| {
+        let known = match shape {
+            AnswerShape::Watch => "application/json;stream=watch",
+            _ => "application/json, application/yaml",
         };
         Status::failure(406, "NotAcceptable", format!("only the following media types are accepted: {known}"))
     });
-    let refusal = clauses.iter().find_map(|clause| clause.format(Shape::Object, true)).unwrap_or_default();
+    let refusal = clauses.iter().find_map(|clause| clause.format(AnswerShape::Object)).unwrap_or_default();
     Negotiated { answer, refusal }
 }
 
 /// One clause of an `Accept` header.
-struct Clause<'a> {
+struct AcceptClause<'a> {
     media_type: &'a str,
     /// The kind to which the client wants the answer converted.
     target: Option<&'a str>,
@@ -72,7 +68,7 @@ struct Clause<'a> {
     weight: f32,
 }
 
-impl<'a> Clause<'a> {
+impl<'a> AcceptClause<'a> {
     fn parse(text: &'a str) -> Self {
         let mut parts = text.split(';').map(str::trim);
         let media_type = parts.next().unwrap_or_default();
@@ -89,35 +85,32 @@ impl<'a> Clause<'a> {
         clause
     }
 
-    fn format(&self, shape: Shape, has_protobuf: bool) -> Option<Format> {
+    fn format(&self, shape: AnswerShape) -> Option<Format> {
         match self.media_type {
             "application/json" | "application/*" | "*/*" => Some(Format::Json),
-            "application/yaml" if shape != Shape::Watch => Some(Format::Yaml),
-            PROTOBUF if has_protobuf => Some(Format::Protobuf),
+            "application/yaml" if shape != AnswerShape::Watch => Some(Format::Yaml),
             _ => None,
         }
     }
 
-    fn meet(&self, shape: Shape, has_protobuf: bool) -> Option<Agreed> {
-        // Metadata has a protobuf form for every kind.
-        let partial = self.target.is_some_and(|target| target.starts_with("PartialObjectMetadata"));
-        let format = self.format(shape, has_protobuf || partial)?;
+    fn meet(&self, shape: AnswerShape) -> Option<Agreed> {
+        let format = self.format(shape)?;
         let of = |group, version| self.group == Some(group) && self.version == Some(version);
         let plain = Agreed { format, ..Agreed::default() };
         match (self.target, shape) {
             (None, _) => Some(plain),
-            (Some("PartialObjectMetadata"), Shape::Object | Shape::Watch)
-            | (Some("PartialObjectMetadataList"), Shape::List)
+            (Some("PartialObjectMetadata"), AnswerShape::Object | AnswerShape::Watch)
+            | (Some("PartialObjectMetadataList"), AnswerShape::List)
                 if of("meta.k8s.io", "v1") =>
             {
                 Some(Agreed { form: Form::Metadata, ..plain })
             }
-            (Some("Table"), Shape::Object | Shape::List | Shape::Watch)
+            (Some("Table"), AnswerShape::Object | AnswerShape::List | AnswerShape::Watch)
                 if of("meta.k8s.io", "v1") && format == Format::Json =>
             {
                 Some(Agreed { table: true, ..plain })
             }
-            (Some("APIGroupDiscoveryList"), Shape::Discovery) if of("apidiscovery.k8s.io", "v2") => {
+            (Some("APIGroupDiscoveryList"), AnswerShape::Discovery) if of("apidiscovery.k8s.io", "v2") => {
                 Some(Agreed { aggregated: true, ..plain })
             }
             _ => None,
@@ -132,27 +125,27 @@ mod tests {
     const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-    fn check(accept: &str, shape: Shape, expected: Option<(Form, Format)>) {
-        let found = negotiate(accept, shape, false).answer.ok().map(|agreed| (agreed.form, agreed.format));
+    fn check(accept: &str, shape: AnswerShape, expected: Option<(Form, Format)>) {
+        let found = negotiate(accept, shape).answer.ok().map(|agreed| (agreed.form, agreed.format));
         assert_eq!(found, expected, "{accept}");
     }
 
     #[test]
     fn first_acceptable_clause_wins() {
         let json = || Some((Form::Full, Format::Json));
-        check("", Shape::Object, json());
-        check("*/*", Shape::Watch, json());
-        check("application/vnd.kubernetes.protobuf,application/json", Shape::Object, json());
-        check("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Shape::List, json());
-        check("application/json;q=0.5, application/yaml", Shape::Object, Some((Form::Full, Format::Yaml)));
-        check("application/yaml", Shape::Watch, None);
-        check("text/html", Shape::Object, None);
-        check("application/cbor", Shape::Object, None);
-        check(METADATA, Shape::Object, Some((Form::Metadata, Format::Json)));
-        check(METADATA, Shape::Watch, Some((Form::Metadata, Format::Json)));
-        check(METADATA, Shape::List, None);
-        check(METADATA_LIST, Shape::List, Some((Form::Metadata, Format::Json)));
-        check(METADATA_LIST, Shape::Object, None);
-        check(&format!("{METADATA_LIST};q=0.1,application/json;stream=watch"), Shape::List, json());
+        check("", AnswerShape::Object, json());
+        check("*/*", AnswerShape::Watch, json());
+        check("application/vnd.kubernetes.protobuf,application/json", AnswerShape::Object, json());
+        check("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", AnswerShape::List, json());
+        check("application/json;q=0.5, application/yaml", AnswerShape::Object, Some((Form::Full, Format::Yaml)));
+        check("application/yaml", AnswerShape::Watch, None);
+        check("text/html", AnswerShape::Object, None);
+        check("application/cbor", AnswerShape::Object, None);
+        check(METADATA, AnswerShape::Object, Some((Form::Metadata, Format::Json)));
+        check(METADATA, AnswerShape::Watch, Some((Form::Metadata, Format::Json)));
+        check(METADATA, AnswerShape::List, None);
+        check(METADATA_LIST, AnswerShape::List, Some((Form::Metadata, Format::Json)));
+        check(METADATA_LIST, AnswerShape::Object, None);
+        check(&format!("{METADATA_LIST};q=0.1,application/json;stream=watch"), AnswerShape::List, json());
     }
 }

@@ -8,30 +8,30 @@ use crate::kinds::Flaws;
 
 /// A document as a value. The last of several duplicate members counts, as in Go.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Document {
+pub(crate) struct BodyDocument {
     pub(crate) value: Value,
     /// The duplicate members, for strict validation: `duplicate field "spec.size"`.
     pub(crate) duplicates: Vec<String>,
 }
 
-impl From<Value> for Document {
+impl From<Value> for BodyDocument {
     fn from(value: Value) -> Self {
         Self { value, duplicates: Vec::new() }
     }
 }
 
 /// Reads a JSON document. A nesting of more than 128 levels is refused.
-pub(crate) fn read(bytes: &[u8]) -> Result<Document, serde_json::Error> {
+pub(crate) fn read(bytes: &[u8]) -> Result<BodyDocument, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let (mut path, mut duplicates) = (String::new(), Flaws::default());
     let value = DocumentPlace { path: &mut path, duplicates: &mut duplicates }.deserialize(&mut reader)?;
     reader.end()?;
-    Ok(Document { value, duplicates: duplicates.into_vec() })
+    Ok(BodyDocument { value, duplicates: duplicates.into_vec() })
 }
 
 /// Reads a document in YAML or JSON, with the same nesting limit. Errors do not quote the document, because it may
 /// contain a secret.
-pub(crate) fn read_yaml(bytes: &[u8]) -> Result<Document, String> {
+pub(crate) fn read_yaml(bytes: &[u8]) -> Result<BodyDocument, String> {
     if bytes.trim_ascii_start().first() == Some(&b'{')
         && let Ok(document) = read(bytes)
     {
@@ -49,7 +49,7 @@ pub(crate) fn read_yaml(bytes: &[u8]) -> Result<Document, String> {
     let value =
         serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| place.deserialize(reader));
     match value {
-        Ok(value) => Ok(Document { value, duplicates: duplicates.into_vec() }),
+        Ok(value) => Ok(BodyDocument { value, duplicates: duplicates.into_vec() }),
         Err(error) => Err(match error.location() {
             Some(at) => format!("yaml: line {}: it cannot be read", at.line()),
             None => "yaml: it cannot be read".to_owned(),

@@ -10,18 +10,19 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::kinds::Resource;
-use crate::storage::event::Event;
-use crate::storage::object::{Change, Draft, Key, StoredObject};
+use crate::storage::event::StoredEvent;
+use crate::storage::key::StoreKey;
+use crate::storage::object::{Draft, StoredObject, WriteKind};
 
 /// The objects of a collection at one revision; a clone is O(1) and never changes.
-pub(crate) type Objects = OrdMap<Key, Arc<StoredObject>>;
+pub(crate) type Objects = OrdMap<StoreKey, Arc<StoredObject>>;
 
 /// Returns the objects with keys between two bounds, in order. Without an upper bound, all following objects.
 pub(crate) fn between<'a>(
     objects: &'a Objects,
     first: Bound<&str>,
     end: Option<&str>,
-) -> impl Iterator<Item = (&'a Key, &'a Arc<StoredObject>)> + use<'a> {
+) -> impl Iterator<Item = (&'a StoreKey, &'a Arc<StoredObject>)> + use<'a> {
     objects.range::<_, str>((first, end.map_or(Bound::Unbounded, Bound::Excluded)))
 }
 
@@ -47,19 +48,19 @@ pub(crate) struct Forgotten {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log {
     /// Events in order of their revisions.
-    events: VecDeque<Arc<Event>>,
+    events: VecDeque<Arc<StoredEvent>>,
     /// The revision of the last dropped event: a watch that has seen it has missed nothing.
     last_forgotten: u64,
 }
 
 impl Log {
     /// Returns up to `max` events after `revision`, in order.
-    pub(crate) fn unseen(&self, revision: u64, max: usize) -> Vec<Arc<Event>> {
+    pub(crate) fn unseen(&self, revision: u64, max: usize) -> Vec<Arc<StoredEvent>> {
         self.events.range(self.first_after(revision)..).take(max).cloned().collect()
     }
 
     /// Iterates over all events that are still kept, in order.
-    pub(crate) fn events(&self) -> impl Iterator<Item = &Arc<Event>> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = &Arc<StoredEvent>> {
         self.events.iter()
     }
 
@@ -100,8 +101,8 @@ impl Recoding {
             }
             let (mut value, revision) = (object.value(), object.revision);
             value["apiVersion"] = resource.api_version().into();
-            let encoded = Draft::encode(resource, key.clone(), &value, Change::Modified, revision);
-            self.to.insert(key.clone(), Arc::new(encoded.at(revision, Change::Modified)));
+            let encoded = Draft::encode(resource, key.clone(), &value, WriteKind::Modified, revision);
+            self.to.insert(key.clone(), Arc::new(encoded.at(revision, WriteKind::Modified)));
         }
         self.from = now.clone();
     }
@@ -184,7 +185,7 @@ impl Collection {
     }
 
     /// Applies one write and records its event.
-    pub(crate) fn record(&mut self, key: &Key, event: Event, limits: HistoryLimits) -> Arc<Event> {
+    pub(crate) fn record(&mut self, key: &StoreKey, event: StoredEvent, limits: HistoryLimits) -> Arc<StoredEvent> {
         let event = Arc::new(event);
         match &event.after {
             Some(after) => self.objects.insert(key.clone(), after.clone()),

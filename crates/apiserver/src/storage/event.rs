@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 
 use crate::kinds::Resource;
-use crate::storage::object::{Change, Form, StoredObject};
+use crate::storage::object::{Form, StoredObject, WriteKind};
 
 /// One write: the state before it and the state after it.
 #[derive(Debug)]
-pub(crate) struct Event {
+pub(crate) struct StoredEvent {
     pub(crate) revision: u64,
     /// When it happened, for compaction by age.
     pub(crate) at: Instant,
@@ -19,7 +19,7 @@ pub(crate) struct Event {
     lines: [OnceLock<Bytes>; 6],
 }
 
-impl Event {
+impl StoredEvent {
     pub(crate) fn new(
         revision: u64,
         at: Instant,
@@ -37,25 +37,25 @@ impl Event {
     /// Returns the change that a watch with the selector `matches` sees, if any.
     ///
     /// An object that no longer matches is reported as deleted, and one that starts to match is reported as added.
-    pub(crate) fn seen_by(&self, matches: impl Fn(&StoredObject) -> bool) -> Option<Change> {
+    pub(crate) fn seen_by(&self, matches: impl Fn(&StoredObject) -> bool) -> Option<WriteKind> {
         let before = self.before.as_deref().is_some_and(&matches);
         let after = self.after.as_deref().is_some_and(&matches);
         match (before, after) {
-            (false, true) => Some(Change::Added),
-            (true, true) => Some(Change::Modified),
-            (true, false) => Some(Change::Deleted),
+            (false, true) => Some(WriteKind::Added),
+            (true, true) => Some(WriteKind::Modified),
+            (true, false) => Some(WriteKind::Deleted),
             (false, false) => None,
         }
     }
 
     /// Returns the object that this event shows as `change`.
-    pub(crate) fn shown(&self, change: Change) -> Option<&Arc<StoredObject>> {
-        if change == Change::Deleted { self.before.as_ref() } else { self.after.as_ref() }
+    pub(crate) fn shown(&self, change: WriteKind) -> Option<&Arc<StoredObject>> {
+        if change == WriteKind::Deleted { self.before.as_ref() } else { self.after.as_ref() }
     }
 
     /// Returns the watch line of this event as `change`. All watches share the same bytes.
-    pub(crate) fn line(&self, change: Change, resource: &Resource, form: Form) -> Bytes {
-        let own = if self.before.is_some() { Change::Modified } else { Change::Added };
+    pub(crate) fn line(&self, change: WriteKind, resource: &Resource, form: Form) -> Bytes {
+        let own = if self.before.is_some() { WriteKind::Modified } else { WriteKind::Added };
         let as_stored = resource.rules.view.is_none();
         if let (Some(after), Form::Full, true) = (&self.after, form, as_stored)
             && own == change

@@ -4,60 +4,22 @@ use bytes::{BufMut, Bytes, BytesMut};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::kinds::Resource;
-
-/// The key of an object in its collection: `namespace/name`, or `name` in cluster scope.
-///
-/// It is one joined string because kube-apiserver orders by this string: `a-b/x` comes before `a/x`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key(Arc<str>);
-
-impl Key {
-    pub(crate) fn new(namespace: Option<&str>, name: &str) -> Self {
-        match namespace {
-            Some(namespace) => Self(format!("{namespace}/{name}").into()),
-            None => Self(name.into()),
-        }
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub(crate) fn namespace(&self) -> Option<&str> {
-        self.0.split_once('/').map(|(namespace, _)| namespace)
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
-    }
-}
-
-/// Returns the first key after those of a namespace: `0` is the character after `/`.
-pub(crate) fn namespace_end(namespace: &str) -> String {
-    format!("{namespace}0")
-}
-
-impl Borrow<str> for Key {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
+use crate::storage::key::StoreKey;
 
 /// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum WriteKind {
     Added,
     Modified,
     Deleted,
 }
 
-impl Change {
+impl WriteKind {
     /// Returns the start of a watch line of this change.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
@@ -88,7 +50,7 @@ pub(crate) type Variants = Mutex<BTreeMap<String, Arc<Value>>>;
 /// An object of a collection. Its bytes are the watch line of its write; everything else is a slice of them.
 #[derive(Debug)]
 pub(crate) struct StoredObject {
-    pub(crate) key: Key,
+    pub(crate) key: StoreKey,
     /// The revision of its last write.
     pub(crate) revision: u64,
     uid: Box<str>,
@@ -119,15 +81,15 @@ impl StoredObject {
             return self.clone();
         }
         let shown = self.value_as(resource);
-        let draft = Draft::lay_out(resource, self.key.clone(), &shown, Change::Modified, self.revision);
-        Arc::new(draft.at(self.revision, Change::Modified))
+        let draft = Draft::lay_out(resource, self.key.clone(), &shown, WriteKind::Modified, self.revision);
+        Arc::new(draft.at(self.revision, WriteKind::Modified))
     }
 
     /// Returns a draft of this object with other metadata. The rest is copied, not decoded.
     pub(crate) fn with_metadata(&self, metadata: &Value) -> Draft {
         let nothing = Map::new();
         let members = metadata.as_object().unwrap_or(&nothing);
-        let prefix = Change::Modified.prefix();
+        let prefix = WriteKind::Modified.prefix();
         let mut line = Vec::with_capacity(self.line.len() + 1024);
         line.extend_from_slice(prefix.as_bytes());
         line.extend_from_slice(&self.line[self.object.start..self.metadata.start]);
@@ -135,7 +97,7 @@ impl StoredObject {
         line.extend_from_slice(&self.line[self.metadata.end..]);
         let object = prefix.len()..line.len() - LINE_END.len();
         let ranges = [object, metadata, version];
-        let draft = Draft::new(self.key.clone(), members, self.fields.clone(), line, ranges, Change::Modified);
+        let draft = Draft::new(self.key.clone(), members, self.fields.clone(), line, ranges, WriteKind::Modified);
         draft.with_variants(self.variants.clone())
     }
 
@@ -231,7 +193,7 @@ impl StoredObject {
     }
 
     /// Appends a watch line of this state with another change, form and version.
-    pub(crate) fn write_line(&self, change: Change, form: Form, revision: u64, out: &mut BytesMut) {
+    pub(crate) fn write_line(&self, change: WriteKind, form: Form, revision: u64, out: &mut BytesMut) {
         out.put_slice(change.prefix().as_bytes());
         let (prefix, shown, suffix) = self.parts(form);
         out.put_slice(prefix.as_bytes());
@@ -265,17 +227,17 @@ pub(crate) struct Draft {
     /// The object. Its line is still empty.
     stored: StoredObject,
     line: Vec<u8>,
-    change: Change,
+    change: WriteKind,
 }
 
 impl Draft {
     /// Encodes an object. `expected` is close to its future revision: if both have the same number of digits, no bytes
     /// move.
-    pub(crate) fn encode(resource: &Resource, key: Key, object: &Value, change: Change, expected: u64) -> Self {
+    pub(crate) fn encode(resource: &Resource, key: StoreKey, object: &Value, change: WriteKind, expected: u64) -> Self {
         Self::lay_out(resource, key, &resource.stored(object), change, expected)
     }
 
-    fn lay_out(resource: &Resource, key: Key, object: &Value, change: Change, expected: u64) -> Self {
+    fn lay_out(resource: &Resource, key: StoreKey, object: &Value, change: WriteKind, expected: u64) -> Self {
         let mut line = Vec::with_capacity(1024);
         line.extend_from_slice(change.prefix().as_bytes());
         let start = line.len();
@@ -304,12 +266,12 @@ impl Draft {
     }
 
     fn new(
-        key: Key,
+        key: StoreKey,
         metadata_members: &Map<String, Value>,
         fields: Box<[Box<str>]>,
         mut line: Vec<u8>,
         [object, metadata, version]: [Range<usize>; 3],
-        change: Change,
+        change: WriteKind,
     ) -> Self {
         line.shrink_to_fit();
         let stored = StoredObject {
@@ -336,12 +298,12 @@ impl Draft {
         self
     }
 
-    pub(crate) fn key(&self) -> &Key {
+    pub(crate) fn key(&self) -> &StoreKey {
         &self.stored.key
     }
 
     /// Returns the object as the state after the write with this revision.
-    pub(crate) fn at(self, revision: u64, change: Change) -> StoredObject {
+    pub(crate) fn at(self, revision: u64, change: WriteKind) -> StoredObject {
         let Self { mut stored, mut line, change: drafted } = self;
         let digits = revision.to_string();
         let (end, grown) = (stored.version.end, stored.version.start + digits.len());
@@ -425,7 +387,7 @@ mod tests {
             "kind": "Pod", "apiVersion": "v1", "spec": {"nodeName": "n1"},
             "metadata": {"name": "a", "namespace": "web", "labels": {"b": "2", "a": "1"}, "resourceVersion": "3"},
         });
-        Draft::encode(pods, Key::new(Some("web"), "a"), &object, Change::Added, 41).at(41, Change::Added)
+        Draft::encode(pods, StoreKey::new(Some("web"), "a"), &object, WriteKind::Added, 41).at(41, WriteKind::Added)
     }
 
     #[test]
@@ -448,17 +410,19 @@ mod tests {
         let pods = Catalog::built_in().named("pods").unwrap().clone();
         let object =
             json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "labels": {"a": "1"}}, "spec": {}});
-        let draft = |change, expected| Draft::encode(&pods, Key::new(None, "a"), &object, change, expected);
-        for change in [Change::Added, Change::Modified] {
+        let draft = |change, expected| Draft::encode(&pods, StoreKey::new(None, "a"), &object, change, expected);
+        for change in [WriteKind::Added, WriteKind::Modified] {
             for revision in [7, 10, 1000] {
                 let direct = draft(change, revision).at(revision, change);
-                for (drafted, expected) in [(Change::Added, 9), (Change::Modified, 9), (Change::Added, 123_456)] {
+                for (drafted, expected) in
+                    [(WriteKind::Added, 9), (WriteKind::Modified, 9), (WriteKind::Added, 123_456)]
+                {
                     let stored = draft(drafted, expected).at(revision, change);
                     assert_eq!(stored.line(), direct.line());
                     assert_eq!((stored.value(), stored.metadata()), (direct.value(), direct.metadata()));
                     let (mut one, mut other) = (BytesMut::new(), BytesMut::new());
-                    stored.write_line(Change::Deleted, Form::Full, 5, &mut one);
-                    direct.write_line(Change::Deleted, Form::Full, 5, &mut other);
+                    stored.write_line(WriteKind::Deleted, Form::Full, 5, &mut one);
+                    direct.write_line(WriteKind::Deleted, Form::Full, 5, &mut other);
                     assert_eq!(one, other);
                 }
             }
@@ -468,7 +432,7 @@ mod tests {
     #[test]
     fn new_metadata_keeps_the_rest_of_the_object() {
         let metadata = json!({"name": "a", "namespace": "web", "labels": {"c": "3"}, "deletionTimestamp": "now"});
-        let changed = stored().with_metadata(&metadata).at(1000, Change::Modified);
+        let changed = stored().with_metadata(&metadata).at(1000, WriteKind::Modified);
         let mut expected = stored().value();
         expected["metadata"] = metadata;
         expected["metadata"]["resourceVersion"] = "1000".into();
@@ -480,7 +444,7 @@ mod tests {
     #[test]
     fn deleted_line_shows_version_of_the_delete() {
         let mut out = BytesMut::new();
-        stored().write_line(Change::Deleted, Form::Full, 1000, &mut out);
+        stored().write_line(WriteKind::Deleted, Form::Full, 1000, &mut out);
         let line: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(line["type"], "DELETED");
         assert_eq!(line["object"]["metadata"]["resourceVersion"], "1000");
@@ -504,12 +468,5 @@ mod tests {
         assert_eq!(partial["kind"], "PartialObjectMetadata");
         assert_eq!(partial["metadata"]["resourceVersion"], "41");
         assert_eq!(partial.get("spec"), None);
-    }
-
-    #[test]
-    fn keys_order_as_joined_strings() {
-        assert!(Key::new(Some("a-b"), "x") < Key::new(Some("a"), "x"));
-        assert_eq!(Key::new(Some("a"), "x").namespace(), Some("a"));
-        assert_eq!(Key::new(None, "x").name(), "x");
     }
 }

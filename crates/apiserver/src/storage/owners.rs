@@ -4,14 +4,15 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::object::{Key, StoredObject};
+use super::key::StoreKey;
+use super::object::StoredObject;
 
 /// The place of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObjectPlace {
     /// The name of its collection.
     pub(crate) collection: Arc<str>,
-    pub(crate) key: Key,
+    pub(crate) key: StoreKey,
 }
 
 /// A reason to check for garbage. Processing one trace adds others, so a long chain of owners needs no recursion.
@@ -27,13 +28,13 @@ pub(crate) enum Trace {
 
 /// Every object by its uid, its dependents, and the traces to process.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Owners {
+pub(crate) struct OwnerIndex {
     places: BTreeMap<Box<str>, ObjectPlace>,
     owned: BTreeMap<Box<str>, BTreeSet<ObjectPlace>>,
     pub(crate) traces: VecDeque<Trace>,
 }
 
-impl Owners {
+impl OwnerIndex {
     /// Records one write.
     pub(crate) fn record(&mut self, collection: &str, before: Option<&StoredObject>, after: Option<&StoredObject>) {
         let Some(shown) = after.or(before) else { return };

@@ -10,9 +10,10 @@ use tokio::time::Instant;
 
 use crate::kinds::{Catalog, Resource};
 use crate::storage::collection::{Collection, HistoryLimits, Objects, Recoding, between};
-use crate::storage::event::Event;
-use crate::storage::object::{Change, Draft, Key, StoredObject, namespace_end};
-use crate::storage::owners::{ObjectPlace, Owners};
+use crate::storage::event::StoredEvent;
+use crate::storage::key::{StoreKey, namespace_end};
+use crate::storage::object::{Draft, StoredObject, WriteKind};
+use crate::storage::owners::{ObjectPlace, OwnerIndex};
 
 /// The whole storage, behind one lock that is held only briefly.
 ///
@@ -20,17 +21,17 @@ use crate::storage::owners::{ObjectPlace, Owners};
 /// visible events, and the events of a collection are in the order of their revisions.
 #[derive(Debug)]
 pub(crate) struct Storage {
-    state: Mutex<State>,
+    state: Mutex<LockedState>,
     /// Notified whenever the revision grows.
     advanced: Notify,
 }
 
 /// The locked state. Long work unlocks it from time to time with `bump`.
-pub(crate) type Locked<'a> = MutexGuard<'a, State>;
+pub(crate) type Locked<'a> = MutexGuard<'a, LockedState>;
 
 /// The data behind the lock.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct LockedState {
     pub(crate) revision: u64,
     /// The revision at the start of the server. Earlier revisions are unknown.
     pub(crate) base: u64,
@@ -44,7 +45,7 @@ pub(crate) struct State {
     closed: BTreeSet<String>,
     pub(crate) limits: HistoryLimits,
     /// The index of owners, if garbage collection is enabled.
-    pub(crate) owners: Option<Owners>,
+    pub(crate) owners: Option<OwnerIndex>,
 }
 
 /// What happened to the CRD of a resource since a write started.
@@ -59,7 +60,7 @@ pub(crate) enum CrdChange {
 impl Storage {
     pub(crate) fn new(base: u64, catalog: Catalog, limits: HistoryLimits) -> Self {
         let (collections, closed) = (BTreeMap::new(), BTreeSet::new());
-        let state = State {
+        let state = LockedState {
             revision: base,
             base,
             catalog,
@@ -93,49 +94,50 @@ impl Storage {
     }
 
     /// Encodes an object that is to be written. Call it before the state is locked.
-    pub(crate) fn draft(&self, resource: &Resource, key: &Key, object: &Value, change: Change) -> Draft {
+    pub(crate) fn draft(&self, resource: &Resource, key: &StoreKey, object: &Value, change: WriteKind) -> Draft {
         Draft::encode(resource, key.clone(), object, change, self.revision() + 1)
     }
 
     /// Writes one object. The caller has checked that the write is allowed.
-    pub(crate) fn commit(&self, state: &mut State, resource: &Resource, draft: Draft) -> Arc<StoredObject> {
+    pub(crate) fn commit(&self, state: &mut LockedState, resource: &Resource, draft: Draft) -> Arc<StoredObject> {
         let key = draft.key().clone();
         let is_known = state.collection(resource).objects().contains_key(&key);
-        let change = if is_known { Change::Modified } else { Change::Added };
+        let change = if is_known { WriteKind::Modified } else { WriteKind::Added };
         let after = Arc::new(draft.at(state.revision + 1, change));
         self.record(state, resource, &key, Some(after.clone()));
         after
     }
 
-    /// Encodes and writes an object of bounded size: a namespace, or a CRD whose conditions change.
-    pub(crate) fn commit_small(
+    /// Encodes and writes a namespace. Other objects can be large, so they are encoded before the state is locked.
+    pub(crate) fn commit_namespace(
         &self,
-        state: &mut State,
+        state: &mut LockedState,
         resource: &Resource,
-        key: &Key,
+        key: &StoreKey,
         object: &Value,
     ) -> Arc<StoredObject> {
-        let draft = Draft::encode(resource, key.clone(), object, Change::Modified, state.revision + 1);
+        debug_assert!(resource.storage == "namespaces", "{} is encoded under the lock", resource.id);
+        let draft = Draft::encode(resource, key.clone(), object, WriteKind::Modified, state.revision + 1);
         self.commit(state, resource, draft)
     }
 
     /// Removes one object and returns the revision of the delete. The caller has checked that the write is allowed.
-    pub(crate) fn remove(&self, state: &mut State, resource: &Resource, key: &Key) -> u64 {
+    pub(crate) fn remove(&self, state: &mut LockedState, resource: &Resource, key: &StoreKey) -> u64 {
         self.record(state, resource, key, None).revision
     }
 
     fn record(
         &self,
-        state: &mut State,
+        state: &mut LockedState,
         resource: &Resource,
-        key: &Key,
+        key: &StoreKey,
         after: Option<Arc<StoredObject>>,
-    ) -> Arc<Event> {
+    ) -> Arc<StoredEvent> {
         state.revision += 1;
         let (revision, limits) = (state.revision, state.limits);
         let collection = state.collection(resource);
         let before = collection.objects().get(key).cloned();
-        let event = collection.record(key, Event::new(revision, Instant::now(), before, after), limits);
+        let event = collection.record(key, StoredEvent::new(revision, Instant::now(), before, after), limits);
         if let Some(owners) = &mut state.owners {
             owners.record(&resource.storage, event.before.as_deref(), event.after.as_deref());
         }
@@ -162,7 +164,7 @@ impl Storage {
     }
 
     /// Replaces the state with an older or newer one, and breaks every open watch.
-    pub(crate) fn replace(&self, mut with: State) {
+    pub(crate) fn replace(&self, mut with: LockedState) {
         with.collections.values_mut().for_each(Collection::part_from_watches);
         let mut state = self.state.lock();
         with.connection_epoch = state.connection_epoch + 1;
@@ -172,7 +174,7 @@ impl Storage {
     }
 }
 
-impl State {
+impl LockedState {
     /// Returns the collection of a resource, and creates it if it is missing.
     pub(crate) fn collection(&mut self, resource: &Resource) -> &mut Collection {
         if !self.collections.contains_key(&resource.storage) {
@@ -198,7 +200,7 @@ impl State {
     }
 
     /// Returns the object at `key`, if there is one.
-    pub(crate) fn object(&self, resource: &Resource, key: &Key) -> Option<Arc<StoredObject>> {
+    pub(crate) fn object(&self, resource: &Resource, key: &StoreKey) -> Option<Arc<StoredObject>> {
         self.collections.get(&resource.storage)?.objects().get(key).cloned()
     }
 
@@ -221,7 +223,7 @@ impl State {
     }
 
     /// Returns all keys of a resource.
-    pub(crate) fn keys(&self, resource: &Resource) -> impl Iterator<Item = &Key> + use<'_> {
+    pub(crate) fn keys(&self, resource: &Resource) -> impl Iterator<Item = &StoreKey> + use<'_> {
         self.collections.get(&resource.storage).into_iter().flat_map(|collection| collection.objects().keys())
     }
 
@@ -235,8 +237,8 @@ impl State {
         &self,
         resource: &Resource,
         namespace: &str,
-        last: Option<&Key>,
-    ) -> impl Iterator<Item = &Key> + use<'_> {
+        last: Option<&StoreKey>,
+    ) -> impl Iterator<Item = &StoreKey> + use<'_> {
         let (start, end) = (format!("{namespace}/"), namespace_end(namespace));
         let first = last.map_or(Bound::Included(start.as_str()), |last| Bound::Excluded(last.as_str()));
         let objects = self.collections.get(&resource.storage).map(Collection::objects);
@@ -302,10 +304,10 @@ mod tests {
     /// Returns a storage with one object, and whether its closed collection is still kept.
     fn with_one() -> (Storage, Arc<Resource>, Weak<StoredObject>) {
         let catalog = Catalog::built_in();
-        let resource = catalog.named("configmaps").unwrap().clone();
+        let resource = catalog.named("namespaces").unwrap().clone();
         let storage = Storage::new(100, catalog, PLENTY);
-        let (object, key) = (json!({"metadata": {"name": "a"}}), Key::new(Some("default"), "a"));
-        let kept = Arc::downgrade(&storage.commit_small(&mut storage.lock(), &resource, &key, &object));
+        let (object, key) = (json!({"metadata": {"name": "a"}}), StoreKey::new(None, "a"));
+        let kept = Arc::downgrade(&storage.commit_namespace(&mut storage.lock(), &resource, &key, &object));
         (storage, resource, kept)
     }
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
-use crate::api::list::{self, ListHead, ListOptions, list_body};
-use crate::api::selector::{FieldSelector, LabelSelector, Selector};
-use crate::api::watch::{Start, WatchOptions, watch};
+use crate::api::list::{self, ListHead, ListQuery, list_body};
+use crate::api::selector::{FieldSelector, LabelSelector, ObjectSelector};
+use crate::api::watch::{Start, WatchQuery, watch};
 use crate::api::webhook::{self, Caller};
 use crate::api::write::{WriteFailure, scale_of};
 use crate::hub::Hub;
@@ -23,10 +23,14 @@ use crate::message::verb::Verb;
 use crate::status::Status;
 use crate::storage::object::Form;
 use crate::wire::call::Call;
-use crate::wire::route::Target;
+use crate::wire::route::RequestTarget;
 
 /// Answers a request about a resource.
-pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Result<Response<Body>, WriteFailure> {
+pub(crate) async fn dispatch(
+    hub: &Arc<Hub>,
+    call: &Call,
+    target: &RequestTarget,
+) -> Result<Response<Body>, WriteFailure> {
     let Some(verb) = call.verb else { return Err(Status::method_not_allowed().into()) };
     let agreed = call.accept.answer.clone()?;
     let form = agreed.form;
@@ -44,7 +48,7 @@ pub(crate) async fn dispatch(hub: &Arc<Hub>, call: &Call, target: &Target) -> Re
 async fn answer(
     hub: &Arc<Hub>,
     call: &Call,
-    target: &Target,
+    target: &RequestTarget,
     verb: Verb,
     form: Form,
 ) -> Result<Response<Body>, WriteFailure> {
@@ -65,7 +69,7 @@ async fn answer(
 async fn mutate_with_webhooks(
     hub: &Arc<Hub>,
     call: &Call,
-    target: &Target,
+    target: &RequestTarget,
     verb: Verb,
     form: Form,
 ) -> Result<Response<Body>, WriteFailure> {
@@ -77,13 +81,13 @@ async fn mutate_with_webhooks(
     written.unwrap_or_else(|panic| Err(Status::failure(500, "InternalError", panic.to_string()).into()))
 }
 
-async fn read_scale(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, Status> {
+async fn read_scale(hub: &Hub, call: &Call, target: &RequestTarget) -> Result<Response<Body>, Status> {
     let Some(scale) = &target.resource.rules.scale else { return Err(Status::no_such_resource()) };
     let found = list::get(hub, &target.resource, &target.key(), call.query.text("resourceVersion")).await?;
     Ok(value_reply(200, &scale_of(scale, &found.value_as(&target.resource))))
 }
 
-async fn read(hub: &Hub, call: &Call, target: &Target, form: Form) -> Result<Response<Body>, Status> {
+async fn read(hub: &Hub, call: &Call, target: &RequestTarget, form: Form) -> Result<Response<Body>, Status> {
     let found = list::get(hub, &target.resource, &target.key(), call.query.text("resourceVersion")).await?;
     let mut body = BytesMut::new();
     found.shown_by(&target.resource).write(form, &mut body);
@@ -91,9 +95,9 @@ async fn read(hub: &Hub, call: &Call, target: &Target, form: Form) -> Result<Res
     Ok(json_reply(200, body.freeze()))
 }
 
-async fn read_all(hub: &Hub, call: &Call, target: &Target, form: Form) -> Result<Response<Body>, Status> {
+async fn read_all(hub: &Hub, call: &Call, target: &RequestTarget, form: Form) -> Result<Response<Body>, Status> {
     let resource = &target.resource;
-    let options = ListOptions::parse(&call.query)?;
+    let options = ListQuery::parse(&call.query)?;
     let selector = selector(call, target)?;
     let plan = list::plan(&options, !resource.rules.uncached)?;
     hub.journal.amend(call.id, |record| record.answered_from = Some(plan.from));
@@ -102,8 +106,8 @@ async fn read_all(hub: &Hub, call: &Call, target: &Target, form: Form) -> Result
     Ok(reply(200, JSON, list_body(head, listed.page.items, hub.settings.initial_pace)))
 }
 
-async fn follow(hub: &Arc<Hub>, call: &Call, target: &Target, form: Form) -> Result<Response<Body>, Status> {
-    let options = WatchOptions::parse(&call.query, hub.settings.streaming_lists)?;
+async fn follow(hub: &Arc<Hub>, call: &Call, target: &RequestTarget, form: Form) -> Result<Response<Body>, Status> {
+    let options = WatchQuery::parse(&call.query, hub.settings.streaming_lists)?;
     let selector = selector(call, target)?;
     let events = watch(hub, &target.resource, selector, &options, form).await;
     let mut response = reply(200, JSON, stream_body(events));
@@ -115,11 +119,11 @@ async fn follow(hub: &Arc<Hub>, call: &Call, target: &Target, form: Form) -> Res
     Ok(response)
 }
 
-pub(super) fn selector(call: &Call, target: &Target) -> Result<Selector, Status> {
+pub(super) fn selector(call: &Call, target: &RequestTarget) -> Result<ObjectSelector, Status> {
     let mut fields = FieldSelector::parse(call.query.text("fieldSelector"), &target.resource)?;
     if let Some(name) = &target.name {
         fields.require_name(name);
     }
     let labels = LabelSelector::parse(call.query.text("labelSelector"))?;
-    Ok(Selector { namespace: target.namespace.clone(), labels, fields })
+    Ok(ObjectSelector { namespace: target.namespace.clone(), labels, fields })
 }

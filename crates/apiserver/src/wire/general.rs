@@ -3,7 +3,7 @@
 use http::{HeaderValue, Method, Response, header};
 
 use crate::api::discovery::{discover, version};
-use crate::api::openapi::{self, Served, v2};
+use crate::api::openapi;
 use crate::hub::Hub;
 use crate::message::reply::{Body, TEXT, full_body, page_not_found, reply, value_reply};
 use crate::status::Status;
@@ -18,7 +18,6 @@ pub(crate) fn general(hub: &Hub, call: &Call) -> Result<Response<Body>, Status> 
         [check @ ("healthz" | "livez" | "readyz"), ..] => {
             Some(health(check, call.query.switch("verbose") == Some(true)))
         }
-        ["openapi", "v2"] => Some(describe_v2(hub, call.header(header::ACCEPT))),
         ["openapi", "v3", rest @ ..] => describe(hub, rest),
         _ => {
             let agreed = call.accept.answer.clone()?;
@@ -33,24 +32,12 @@ pub(crate) fn general(hub: &Hub, call: &Call) -> Result<Response<Body>, Status> 
     }
 }
 
-/// Answers with the OpenAPI document of version 2, in JSON or protobuf.
-fn describe_v2(hub: &Hub, accept: &str) -> Response<Body> {
-    let catalog = hub.storage.lock().catalog.clone();
-    let served = Served(&catalog);
-    let document = openapi::document_v2(served.type_names(), &served);
-    if v2::wants_protobuf(accept) {
-        return reply(200, v2::PROTOBUF, full_body(v2::encode(&document)));
-    }
-    value_reply(200, &document)
-}
-
 /// Answers with the OpenAPI index, or with one of its documents.
 fn describe(hub: &Hub, steps: &[&str]) -> Option<Response<Body>> {
     let (catalog, revision) = {
         let state = hub.storage.lock();
         (state.catalog.clone(), state.catalog.changes())
     };
-    let served = Served(&catalog);
     let (group, version) = match steps {
         [] => {
             let mut versions: Vec<(&str, &str)> =
@@ -58,17 +45,13 @@ fn describe(hub: &Hub, steps: &[&str]) -> Option<Response<Body>> {
             versions.sort_unstable();
             versions.dedup();
             // Only CRDs change the documents, and each change has a new revision.
-            let hash = revision.to_string();
-            let entries = versions.into_iter().map(|(group, version)| (group, version, hash.as_str()));
-            return Some(value_reply(200, &openapi::index(entries)));
+            return Some(value_reply(200, &openapi::index(versions, &revision.to_string())));
         }
         ["api", version] => ("", *version),
         ["apis", group, version] => (*group, *version),
         _ => return None,
     };
-    catalog
-        .serves(group, version)
-        .then(|| value_reply(200, &openapi::document(group, version, &served.kinds(group, version), &served)))
+    catalog.serves(group, version).then(|| value_reply(200, &openapi::document(group, version, &catalog)))
 }
 
 fn health(check: &str, verbose: bool) -> Response<Body> {

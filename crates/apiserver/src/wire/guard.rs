@@ -56,8 +56,7 @@ impl Guard {
     }
 }
 
-/// Returns whether the origin, if there is one, is the host of the request. Clients other than browsers send such an
-/// origin when they open a WebSocket.
+/// Returns whether the origin, if there is one, is the host of the request.
 fn is_same_site(parts: &Parts) -> bool {
     let hosts = [parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()), authority(parts)];
     parts.headers.get_all(header::ORIGIN).iter().all(|origin| {

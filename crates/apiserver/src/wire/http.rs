@@ -28,7 +28,6 @@ use crate::message::reply::Body;
 use crate::wire::kubeconfig::kubeconfig;
 #[cfg(feature = "tls")]
 use crate::wire::tls::Tls;
-use crate::wire::websocket::{Offer, Session};
 use socket::Socket;
 use streams::Streams;
 
@@ -39,7 +38,7 @@ const MAX_STREAMS: u32 = 100;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The handler for the requests of a connection.
-pub(crate) type Handler =
+pub(crate) type RequestHandler =
     Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, io::Result<Response<Body>>> + Send + Sync>;
 
 /// A listening server. Dropping it closes its port and breaks its connections.
@@ -68,7 +67,7 @@ pub struct HttpServer {
 
 /// The state that all connections share.
 pub(crate) struct Site {
-    handler: Handler,
+    handler: RequestHandler,
     transport: Mutex<Transport>,
     /// Where faults of connections are recorded.
     faults: Faults,
@@ -83,7 +82,7 @@ pub(crate) enum Transport {
 }
 
 impl Site {
-    pub(crate) fn new(handler: Handler, transport: Transport, faults: Faults) -> Self {
+    pub(crate) fn new(handler: RequestHandler, transport: Transport, faults: Faults) -> Self {
         Self { handler, transport: Mutex::new(transport), faults }
     }
 }
@@ -127,18 +126,6 @@ impl HttpServer {
     /// Returns the token that the server requires, if any: the one set with [`token`](crate::ApiServerBuilder::token),
     /// or the admin token of
     /// [`ApiServer::serve_admin`](crate::ApiServer::serve_admin).
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    ///
-    /// let server = ApiServer::new();
-    /// let (listening, admin) = (server.serve("127.0.0.1:0").await?, server.serve_admin("127.0.0.1:0").await?);
-    /// assert!(listening.token().is_none() && admin.token().is_some());
-    /// # Ok(())
-    /// # }
-    /// ```
     #[must_use]
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
@@ -166,20 +153,6 @@ impl HttpServer {
     }
 
     /// Uses this certificate for new connections, as after a certificate rotation. Open connections stay.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::{ApiServer, Tls};
-    ///
-    /// let mut listening = ApiServer::new().serve_tls("127.0.0.1:0", Tls::generate()?).await?;
-    /// let before = listening.authority().unwrap().to_owned();
-    /// listening.replace_certificate(Tls::expired()?);
-    /// assert_ne!(listening.authority().unwrap(), before);
-    /// listening.stop().await;
-    /// # Ok(())
-    /// # }
-    /// ```
     #[cfg(feature = "tls")]
     pub fn replace_certificate(&mut self, tls: Tls) {
         self.site.faults.record_server("replace_certificate");
@@ -188,21 +161,6 @@ impl HttpServer {
     }
 
     /// Closes the port, breaks all connections, and waits until all tasks have ended. Records the fault `stop`.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use kube_embedded_apiserver::ApiServer;
-    ///
-    /// let server = ApiServer::new();
-    /// let listening = server.serve("127.0.0.1:0").await?;
-    /// let address = listening.addr();
-    /// listening.stop().await;
-    /// assert!(std::net::TcpStream::connect(address).is_err());
-    /// assert_eq!(server.faults().count("stop"), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
     ///
     /// # Panics
     ///
@@ -293,23 +251,18 @@ async fn connection(site: Arc<Site>, stream: TcpStream, cancel: CancellationToke
 
 /// Answers the requests of one connection.
 async fn exchange(
-    handler: &Handler,
+    handler: &RequestHandler,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     streams: &Streams,
     breaks: &AtomicBool,
 ) {
     let last_answer = Arc::new(Notify::new());
-    let opened: Arc<Mutex<Option<Session>>> = Arc::default();
     let first_request = Notify::new();
-    let service = service_fn(|mut request| {
+    let service = service_fn(|request| {
         first_request.notify_one();
-        let offer = Offer::take(&mut request);
-        let (answer, last_answer, opened) = (handler(request), last_answer.clone(), opened.clone());
+        let (answer, last_answer) = (handler(request), last_answer.clone());
         async move {
-            let mut response = answer.await?;
-            if let Some(offer) = offer {
-                (response, *opened.lock()) = offer.answer(response);
-            }
+            let response = answer.await?;
             if response.headers().get(header::CONNECTION).is_some_and(|value| value == "close") {
                 last_answer.notify_one();
             }
@@ -319,7 +272,7 @@ async fn exchange(
     let mut builder = auto::Builder::new(streams.clone());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS);
-    let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let served = tokio::select! {
         biased;
         served = connection.as_mut() => served,
@@ -333,11 +286,6 @@ async fn exchange(
             return;
         }
     };
-    let session = opened.lock().take();
-    if let Some(session) = session {
-        let ended = session.run().await;
-        breaks.store(ended.is_err(), Ordering::Relaxed);
-    }
     if let Err(error) = served {
         // An answer fails only by an injected fault: the client sees a reset without a clean end.
         let on_purpose = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_user);
@@ -362,7 +310,7 @@ mod tests {
 
     /// Sends these bytes over a connection, and returns the seconds until the server closes it.
     async fn closed_after(sent: &str) -> u64 {
-        let handler: Handler =
+        let handler: RequestHandler =
             Arc::new(|_| Box::pin(async { Ok(reply(200, TEXT, full_body("answered"))) }) as BoxFuture<'static, _>);
         let (mut client, stream) = tokio::io::duplex(64 * 1024);
         let (streams, breaks) = (Streams::default(), AtomicBool::new(false));

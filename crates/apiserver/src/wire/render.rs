@@ -8,17 +8,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::api::table::Printer;
+use crate::api::table::RowPrinter;
 use crate::hub::Hub;
-use crate::kinds::types;
 use crate::message::accept::{Agreed, Format};
-use crate::message::protobuf::{self, PROTOBUF};
 use crate::message::reply::{Body, JSON, YAML, full_body, stream_body};
 
 /// User agents that get indented JSON.
 const HUMAN_AGENTS: [&str; 3] = ["curl", "Wget", "Mozilla/5.0"];
-/// The media type of a watch in protobuf.
-const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch";
 
 /// The final form of an answer; it travels with the response.
 #[derive(Clone)]
@@ -29,7 +25,7 @@ pub(crate) struct Rendering {
     /// Whether JSON is indented.
     pub(crate) pretty: bool,
     /// The printer for a table, and the hub, whose clock is used for ages.
-    pub(crate) table: Option<(Printer, Arc<Hub>)>,
+    pub(crate) table: Option<(RowPrinter, Arc<Hub>)>,
 }
 
 /// Returns whether JSON is indented for this client.
@@ -45,7 +41,7 @@ pub(crate) async fn render(response: Response<Body>, rendering: &Rendering) -> R
     let response = match &rendering.table {
         Some((printer, hub)) if rendering.is_watch && response.status().is_success() => {
             let (mut printer, hub) = (printer.clone(), hub.clone());
-            return by_line(response, JSON, move |event| printed(&mut printer, event, hub.clock.now()));
+            return by_line(response, move |event| printed(&mut printer, event, hub.clock.now()));
         }
         Some((printer, hub)) if response.status().is_success() => {
             rewritten(response, JSON, |value| to_table(printer, value, hub.clock.now())).await
@@ -53,10 +49,6 @@ pub(crate) async fn render(response: Response<Body>, rendering: &Rendering) -> R
         _ => response,
     };
     match rendering.agreed.format {
-        Format::Protobuf if rendering.is_watch && response.status().is_success() => {
-            by_line(response, PROTOBUF_WATCH, frame_of)
-        }
-        Format::Protobuf => rewritten(response, PROTOBUF, to_protobuf).await,
         Format::Yaml => {
             rewritten(response, YAML, |value| serde_saphyr::to_string(value).ok().map(String::into_bytes)).await
         }
@@ -83,25 +75,9 @@ async fn rewritten(
     Response::from_parts(parts, full_body(written))
 }
 
-/// Returns an object or a list in its protobuf envelope, or `None` if it has no protobuf form.
-fn to_protobuf(value: &Value) -> Option<Vec<u8>> {
-    let (api_version, kind) = (value["apiVersion"].as_str()?, value["kind"].as_str()?);
-    if let Some(of) = types::kind(api_version, kind) {
-        return Some(protobuf::seal_object(of, value));
-    }
-    let of = types::kind(api_version, kind.strip_suffix("List")?)?;
-    let items = value["items"].as_array().into_iter().flatten().map(|item| Bytes::from(protobuf::encode(of, item)));
-    Some(protobuf::seal_list(api_version, kind, &value["metadata"], items))
-}
-
 /// Converts the events of a watch one by one.
-fn by_line(
-    response: Response<Body>,
-    media_type: &'static str,
-    write: impl FnMut(&Value) -> Option<Bytes> + Send + 'static,
-) -> Response<Body> {
-    let (mut parts, body) = response.into_parts();
-    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+fn by_line(response: Response<Body>, write: impl FnMut(&Value) -> Option<Bytes> + Send + 'static) -> Response<Body> {
+    let (parts, body) = response.into_parts();
     let events = stream::unfold((body, BytesMut::new(), write), |(mut body, mut rest, mut write)| async move {
         loop {
             if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -122,12 +98,8 @@ fn by_line(
     Response::from_parts(parts, stream_body(events.boxed()))
 }
 
-fn frame_of(event: &Value) -> Option<Bytes> {
-    Some(protobuf::frame(event["type"].as_str()?, &to_protobuf(&event["object"])?))
-}
-
 /// Converts a list or an object to a table. A `Status` stays unchanged.
-fn to_table(printer: &Printer, value: &Value, now: Timestamp) -> Option<Vec<u8>> {
+fn to_table(printer: &RowPrinter, value: &Value, now: Timestamp) -> Option<Vec<u8>> {
     let kind = value["kind"].as_str()?;
     let table = match &value["items"] {
         _ if kind == "Status" => return None,
@@ -139,7 +111,7 @@ fn to_table(printer: &Printer, value: &Value, now: Timestamp) -> Option<Vec<u8>>
     Some(bytes)
 }
 
-fn printed(printer: &mut Printer, event: &Value, now: Timestamp) -> Option<Bytes> {
+fn printed(printer: &mut RowPrinter, event: &Value, now: Timestamp) -> Option<Bytes> {
     if event["type"] == "ERROR" {
         return None;
     }

@@ -7,13 +7,13 @@ use crate::api::action;
 use crate::kinds::{Catalog, Resource};
 use crate::message::query::Query;
 use crate::message::verb::Verb;
-use crate::storage::object::Key;
+use crate::storage::key::StoreKey;
 
 /// The target of a path.
 #[derive(Debug, Clone)]
 pub(crate) enum Route {
     /// A collection, an object or a subresource.
-    Resource(Target),
+    Resource(RequestTarget),
     /// A path of an unknown resource in a known group and version.
     UnknownResource,
     /// A path outside the resources: discovery, health, version.
@@ -22,7 +22,7 @@ pub(crate) enum Route {
 
 /// The resource, object and subresource that a path names.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct RequestTarget {
     pub(crate) resource: Arc<Resource>,
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
@@ -56,10 +56,10 @@ impl Route {
     }
 }
 
-impl Target {
+impl RequestTarget {
     /// Returns the key of the object.
-    pub(crate) fn key(&self) -> Key {
-        Key::new(self.namespace.as_deref(), self.name.as_deref().unwrap_or_default())
+    pub(crate) fn key(&self) -> StoreKey {
+        StoreKey::new(self.namespace.as_deref(), self.name.as_deref().unwrap_or_default())
     }
 
     /// Returns whether the resource has the subresource in the path.
@@ -114,7 +114,7 @@ fn decoded(path: &str) -> String {
     form_urlencoded::parse(pair.as_bytes()).next().map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
-fn target(steps: &[&str], watch_path: bool, find: impl Fn(&str) -> Option<Arc<Resource>>) -> Option<Target> {
+fn target(steps: &[&str], watch_path: bool, find: impl Fn(&str) -> Option<Arc<Resource>>) -> Option<RequestTarget> {
     let (namespace, steps) = match steps {
         // A namespace is followed by a resource in it, except for the namespace's own subresources.
         ["namespaces", _, "status" | "finalize"] => (None, steps),
@@ -135,7 +135,7 @@ fn target(steps: &[&str], watch_path: bool, find: impl Fn(&str) -> Option<Arc<Re
         return None;
     }
     let subresource = rest.get(1).map(|part| (*part).to_owned());
-    Some(Target { resource, namespace, name, subresource, watch_path })
+    Some(RequestTarget { resource, namespace, name, subresource, watch_path })
 }
 
 #[cfg(test)]

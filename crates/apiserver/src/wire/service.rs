@@ -1,19 +1,19 @@
 //! The server as a tower service: one request in, one response out.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use http::{HeaderValue, Request, Response, StatusCode, header, request};
+use http::{HeaderValue, Request, Response, header, request};
 use http_body_util::BodyExt;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use tower::BoxError;
 
-use crate::api::table::{Form, Include, Printer};
+use crate::api::table::{Include, RowPrinter};
 use crate::api::write::WriteFailure;
 use crate::fault::{Facts, before_answer, spoil_bytes, spoil_content};
 use crate::hub::Hub;
 use crate::hub::journal::RequestRecord;
-use crate::message::accept::{Agreed, Shape, negotiate};
+use crate::message::accept::{Agreed, AnswerShape, negotiate};
 use crate::message::compress::compress;
 use crate::message::deadline;
 use crate::message::query::Query;
@@ -25,8 +25,7 @@ use crate::wire::call::{Call, Warnings, header_text};
 use crate::wire::dispatch::dispatch;
 use crate::wire::general::general;
 use crate::wire::render::{Rendering, is_pretty, render};
-use crate::wire::route::{Route, Target};
-use crate::wire::websocket::WatchEvents;
+use crate::wire::route::{RequestTarget, Route};
 
 /// The maximum size of a request body, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -52,7 +51,7 @@ where
     let mut armed = hub.faults.arm(&facts);
     let audit_id = parts.headers.get(AUDIT_ID).cloned();
     let id = facts.request;
-    let accept = negotiate(header_text(&parts, header::ACCEPT), shape(target, verb), has_protobuf(target));
+    let accept = negotiate(header_text(&parts, header::ACCEPT), shape(target, verb));
     let is_watch = verb == Some(Verb::Watch);
     // The error of a watch stays on one line, for clients that read every answer by line.
     let pretty = !is_watch && is_pretty(query.switch("pretty"), header_text(&parts, header::USER_AGENT));
@@ -60,8 +59,8 @@ where
     let agreed = accept.answer.clone().unwrap_or_default();
     let include = Include::parse(query.text("includeObject"));
     let printer = target.filter(|_| agreed.table).map(|target| {
-        let form = Form { include: include.clone().unwrap_or_default() };
-        (Printer::of(&target.resource, target.subresource.as_deref(), form), hub.clone())
+        let include = include.clone().unwrap_or_default();
+        (RowPrinter::of(&target.resource, target.subresource.as_deref(), include), hub.clone())
     });
     let mut rendering = Rendering { agreed, is_watch, pretty, table: printer };
     let bad_include = include.err().filter(|_| rendering.table.is_some());
@@ -71,7 +70,7 @@ where
         None => {
             let call =
                 Call { id, verb, query, accept, parts, body: Bytes::new(), warnings: warnings.clone(), caller: None };
-            let refused = bad_include.map(|bad| Status::bad_request(bad.to_string()));
+            let refused = bad_include.map(Status::bad_request);
             let answer = match refused {
                 Some(status) => Err(status),
                 None => attend(&hub, call, body).await,
@@ -97,26 +96,18 @@ where
     {
         headers.insert(AUDIT_ID, audit_id);
     }
-    if is_watch && response.status() == StatusCode::OK {
-        response.extensions_mut().insert(WatchEvents);
-    }
     let response = render(spoil_content(&mut armed, response, &facts).await, &rendering).await;
     Ok(spoil_bytes(armed, compress(response)))
 }
 
 /// Returns the shape of the answer.
-fn shape(target: Option<&Target>, verb: Option<Verb>) -> Shape {
+fn shape(target: Option<&RequestTarget>, verb: Option<Verb>) -> AnswerShape {
     match (target, verb) {
-        (None, _) => Shape::Discovery,
-        (_, Some(Verb::Watch)) => Shape::Watch,
-        (_, Some(Verb::List | Verb::DeleteCollection)) => Shape::List,
-        _ => Shape::Object,
+        (None, _) => AnswerShape::Discovery,
+        (_, Some(Verb::Watch)) => AnswerShape::Watch,
+        (_, Some(Verb::List | Verb::DeleteCollection)) => AnswerShape::List,
+        _ => AnswerShape::Object,
     }
-}
-
-/// Returns whether the objects have a protobuf form. Custom objects have none.
-fn has_protobuf(target: Option<&Target>) -> bool {
-    target.is_some_and(|target| target.resource.of.is_some())
 }
 
 /// Authenticates a request, reads its body and answers it, all within its time limit.
@@ -152,7 +143,7 @@ where
 }
 
 /// Records the request, and returns the properties that faults check.
-fn open_record(hub: &Hub, parts: &request::Parts, target: Option<&Target>, verb: Option<Verb>) -> Facts {
+fn open_record(hub: &Hub, parts: &request::Parts, target: Option<&RequestTarget>, verb: Option<Verb>) -> Facts {
     let verb = verb.unwrap_or(Verb::Other);
     let resource = target.map(|target| target.resource.id.clone()).unwrap_or_default();
     let namespace = target.and_then(|target| target.namespace.clone());

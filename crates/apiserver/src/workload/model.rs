@@ -16,12 +16,12 @@ pub(super) struct Model {
     /// Pods that are moving from one phase to another, each once.
     pub(super) moving: Vec<u64>,
     /// The counts to update, each once.
-    pub(super) unsettled: Vec<Count>,
+    pub(super) unsettled: Vec<PodCount>,
 }
 
 /// An object that shows the number of its pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Count {
+pub(super) enum PodCount {
     /// The replica set of a deployment's roll.
     Set { deployment: u64, namespace: String, app: String, roll: u64 },
     /// A deployment itself.
@@ -50,13 +50,13 @@ pub(super) struct Pod {
     pub(super) deployment: u64,
     pub(super) app: String,
     pub(super) roll: u64,
-    pub(super) phase: Phase,
+    pub(super) phase: PodPhase,
     pub(super) node: Option<String>,
     pub(super) restarts: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum PodPhase {
     Pending,
     Scheduled,
     Running,
@@ -68,7 +68,7 @@ impl Model {
     /// Schedules a new count of the replica set of a roll.
     pub(super) fn unsettle(&mut self, deployment: u64, namespace: &str, app: &str, roll: u64) {
         let (namespace, app) = (namespace.to_owned(), app.to_owned());
-        let count = Count::Set { deployment, namespace, app, roll };
+        let count = PodCount::Set { deployment, namespace, app, roll };
         if !self.unsettled.contains(&count) {
             self.unsettled.push(count);
         }
@@ -77,8 +77,8 @@ impl Model {
     /// Returns how many pods of a roll were not asked to stop, and how many of them run.
     pub(super) fn count(&self, deployment: u64, roll: Option<u64>) -> (usize, usize) {
         let of_it = |pod: &&Pod| pod.deployment == deployment && roll.is_none_or(|roll| pod.roll == roll);
-        let pods = self.pods.values().filter(of_it).filter(|pod| pod.phase != Phase::Stopping);
-        pods.fold((0, 0), |(all, ready), pod| (all + 1, ready + usize::from(pod.phase == Phase::Running)))
+        let pods = self.pods.values().filter(of_it).filter(|pod| pod.phase != PodPhase::Stopping);
+        pods.fold((0, 0), |(all, ready), pod| (all + 1, ready + usize::from(pod.phase == PodPhase::Running)))
     }
 
     /// Returns a deployment that has too few pods.
@@ -103,7 +103,7 @@ impl Model {
 
     /// Stops counting a pod as live, once it is asked to stop or gone.
     pub(super) fn count_out(&mut self, pod: &Pod) {
-        if pod.phase != Phase::Stopping
+        if pod.phase != PodPhase::Stopping
             && let Some(owner) = self.owner_of(pod)
         {
             owner.live = owner.live.saturating_sub(1);
@@ -112,7 +112,7 @@ impl Model {
 
     /// Starts to move the surplus pods of a deployment after the deployment has changed.
     pub(super) fn stir(&mut self, deployment: u64) {
-        let at_rest = |pod: &Pod| pod.deployment == deployment && pod.phase == Phase::Running;
+        let at_rest = |pod: &Pod| pod.deployment == deployment && pod.phase == PodPhase::Running;
         let stirred: Vec<u64> =
             self.pods.iter().filter(|(_, pod)| at_rest(pod) && self.is_surplus(pod)).map(|(id, _)| *id).collect();
         for id in stirred {

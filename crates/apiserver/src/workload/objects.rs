@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::model::{Deployment, Phase, Pod};
+use super::model::{Deployment, Pod, PodPhase};
 
 /// The name of the container that every pod has.
 const MAIN: &str = "main";
@@ -148,7 +148,7 @@ pub(super) fn pod(pod: &Pod, bytes: usize) -> Value {
 /// Returns the merge patch that brings the found object to the current state of the pod. The patch leaves out fields of
 /// other clients, except in lists, which it contains whole.
 pub(super) fn pod_change(found: &Value, pod: &Pod) -> Value {
-    let ready = pod.phase == Phase::Running;
+    let ready = pod.phase == PodPhase::Running;
     let (phase, ready_text) = if ready { ("Running", "True") } else { ("Pending", "False") };
     let scheduled = if pod.node.is_some() { "True" } else { "False" };
     let state = if ready {

@@ -1,6 +1,6 @@
 //! How request bodies are read: duplicate fields, numbers and the scale of an object.
 
-use super::cluster::{Answer, Case, case, config_map};
+use super::cluster::{Answer, Case, case};
 use super::writers::{deployment, deployments};
 use serde_json::{Value, json};
 
@@ -60,24 +60,6 @@ pub(crate) fn cases() -> Vec<Case> {
             post("b", "fieldValidation=Strict").await.is(400, "BadRequest");
             assert_eq!(post("b", "fieldValidation=Ignore").await.at("/data/a"), "z");
             assert_eq!(post("c", "").await.code, 201);
-        }),
-        case(126, |cluster| async move {
-            let mut object = config_map("a");
-            object["metadata"]["finalizers"] = json!(["example.com/a", "example.com/b"]);
-            cluster.post(&cluster.config_maps(), &object).await;
-            let path = cluster.config_map("a");
-            let patch = async |operation: Value| {
-                let answer = cluster.write("PATCH", &path, OPERATIONS, &json!([operation])).await;
-                (answer.code, answer.at("/metadata/finalizers"))
-            };
-            let added = json!({"op": "add", "path": "/metadata/finalizers/-1", "value": "example.com/c"});
-            assert_eq!(patch(added).await, (200, json!(["example.com/a", "example.com/b", "example.com/c"])));
-            let replaced = json!({"op": "replace", "path": "/metadata/finalizers/-3", "value": "example.com/d"});
-            assert_eq!(patch(replaced).await, (200, json!(["example.com/d", "example.com/b", "example.com/c"])));
-            let removed = json!({"op": "remove", "path": "/metadata/finalizers/-2"});
-            assert_eq!(patch(removed).await, (200, json!(["example.com/d", "example.com/c"])));
-            assert_eq!(patch(json!({"op": "remove", "path": "/metadata/finalizers/-3"})).await.0, 422);
-            cluster.merge(&path, &json!({"metadata": {"finalizers": null}})).await;
         }),
         case(127, |cluster| async move {
             cluster.post(&deployments(&cluster), &deployment("d")).await;

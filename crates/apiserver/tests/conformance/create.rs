@@ -138,53 +138,6 @@ pub(crate) fn cases() -> Vec<Case> {
                 assert_eq!(warnings, [&said]);
             }
         }),
-        case(132, |cluster| async move {
-            const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
-            let path = |version: &str| {
-                format!("/apis/autoscaling/{version}/namespaces/{}/horizontalpodautoscalers", cluster.namespace)
-            };
-            let of = |name: &str| {
-                json!({"metadata": {"name": name}, "spec": {"maxReplicas": 3,
-                    "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}}})
-            };
-            let utilization = |percent: u32| json!({"type": "Utilization", "averageUtilization": percent});
-            let metrics = json!([
-                {"type": "Resource", "resource": {"name": "memory", "target": utilization(70)}},
-                {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "2"}}},
-                {"type": "Object", "object": {"metric": {"name": "m"}, "describedObject": {"kind": "Pod", "name": "p"},
-                    "target": {"type": "Value", "value": "2"}}},
-                {"type": "External", "external": {"metric": {"name": "m"}, "target": {"type": "Value", "value": "2"}}},
-                {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "c", "target": utilization(70)}},
-            ]);
-            let mut second = of("a");
-            second["spec"]["metrics"] = metrics.clone();
-            assert_eq!(cluster.post(&path("v2"), &second).await.code, 201);
-            let first = cluster.get(&format!("{}/a", path("v1"))).await.json();
-            let shown = &first["metadata"]["annotations"][METRICS];
-            let older = json!([
-                {"type": "Resource", "resource": {"name": "memory", "targetAverageUtilization": 70}},
-                {"type": "Pods", "pods": {"metricName": "m", "targetAverageValue": "2"}},
-                {"type": "Object", "object": {"metricName": "m", "target": {"kind": "Pod", "name": "p"}, "targetValue": "2"}},
-                {"type": "External", "external": {"metricName": "m", "targetValue": "2"}},
-                {"type": "ContainerResource",
-                    "containerResource": {"name": "cpu", "container": "c", "targetAverageUtilization": 70}},
-            ]);
-            assert_eq!(serde_json::from_str::<Value>(shown.as_str().unwrap()).unwrap(), older);
-            let usual = json!([{"type": "Resource", "resource": {"name": "cpu", "target": utilization(80)}}]);
-            for (name, said, expected) in [
-                ("b", shown.as_str().unwrap(), &metrics),
-                ("c", "[5]", &usual),
-                ("d", "{}", &usual),
-                ("e", "[", &usual),
-            ] {
-                let mut first = of(name);
-                first["metadata"]["annotations"] = json!({METRICS: said});
-                let created = cluster.post(&path("v1"), &first).await;
-                assert_eq!(created.code, 201, "{}", created.text);
-                let second = cluster.get(&format!("{}/{name}", path("v2"))).await;
-                assert_eq!((&second.at("/spec/metrics"), second.at("/metadata/annotations")), (expected, Value::Null));
-            }
-        }),
         case(134, |cluster| async move {
             let ranges = format!("/api/v1/namespaces/{}/limitranges", cluster.namespace);
             let created = cluster.post(&ranges, &json!({"spec": {"limits": [{"type": "Pod"}]}})).await;

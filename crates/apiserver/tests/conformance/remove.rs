@@ -105,7 +105,7 @@ pub(crate) fn cases() -> Vec<Case> {
             assert_eq!(cluster.delete(&format!("{path}?gracePeriodSeconds=0")).await.code, 200);
             assert_eq!(cluster.get(&path).await.code, 404);
         }),
-        case(143, |cluster| async move {
+        case(132, |cluster| async move {
             // Without a garbage collector the object waits for a client.
             for (policy, finalizer) in [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")] {
                 cluster.make("a").await;

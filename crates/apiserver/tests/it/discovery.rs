@@ -1,6 +1,6 @@
 use crate::support::*;
 use http::Request;
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use kube_embedded_apiserver::ApiServer;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -131,68 +131,4 @@ async fn a_watch_of_a_named_path_is_a_read() {
     let path = format!("{CONFIG_MAPS}/a?watch=true");
     let read = tokio::time::timeout(Duration::from_secs(1), get(&server, &path)).await;
     assert_eq!(read.unwrap().json()["metadata"]["name"], "a");
-}
-
-#[tokio::test(start_paused = true)]
-async fn openapi_version_2_has_the_schemas_of_all_kinds() {
-    let server = server();
-    let document = get(&server, "/openapi/v2").await.json();
-    assert_eq!(document["swagger"], "2.0");
-    let definitions = &document["definitions"];
-    for (name, kind) in [
-        ("io.k8s.api.core.v1.Pod", "Pod"),
-        ("io.k8s.api.authentication.v1.TokenReview", "TokenReview"),
-        ("com.example.demo.v1.Widget", "Widget"),
-    ] {
-        assert_eq!(definitions[name]["x-kubernetes-group-version-kind"][0]["kind"], kind);
-    }
-    let containers = &definitions["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
-    assert_eq!(containers["items"]["$ref"], "#/definitions/io.k8s.api.core.v1.Container");
-    assert_eq!(containers["x-kubernetes-patch-merge-key"], "name");
-    assert_eq!(
-        definitions["io.k8s.api.core.v1.Pod"]["properties"]["spec"]["$ref"],
-        "#/definitions/io.k8s.api.core.v1.PodSpec"
-    );
-    let text = document.to_string();
-    for reference in text.split(r##""$ref":"#/definitions/"##).skip(1) {
-        let name = reference.split('"').next().unwrap();
-        assert!(definitions.get(name).is_some(), "{name} is missing");
-    }
-    assert!(!text.contains("#/components"), "a reference of version 3");
-}
-
-#[tokio::test(start_paused = true)]
-async fn openapi_version_2_has_a_protobuf_form() {
-    let server = server();
-    let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-    let mut asked = request("GET", "/openapi/v2", None);
-    asked.headers_mut().insert("accept", accept.parse().unwrap());
-    let response = server.oneshot(asked).await.unwrap();
-    assert_eq!(response.headers()["content-type"], "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
-    let bytes = response.into_body().collect().await.unwrap().to_bytes();
-    // The version, the info, the empty paths, and the start of the definitions.
-    let head = b"\x0a\x032.0\x12\x19\x0a\x0aKubernetes\x12\x0bunversioned\x42\x00\x4a";
-    assert!(bytes.starts_with(head), "{:?}", &bytes[..head.len()]);
-    let name = b"\x0a\x16io.k8s.api.core.v1.Pod\x12";
-    assert!(bytes.windows(name.len()).any(|found| found == name));
-}
-
-#[tokio::test(start_paused = true)]
-async fn openapi_version_3_has_the_paths_of_reviews() {
-    let server = server();
-    for (group, path, type_name) in [
-        ("authentication.k8s.io", "tokenreviews", "io.k8s.api.authentication.v1.TokenReview"),
-        ("authorization.k8s.io", "subjectaccessreviews", "io.k8s.api.authorization.v1.SubjectAccessReview"),
-        (
-            "authorization.k8s.io",
-            "namespaces/{namespace}/localsubjectaccessreviews",
-            "io.k8s.api.authorization.v1.LocalSubjectAccessReview",
-        ),
-    ] {
-        let document = get(&server, &format!("/openapi/v3/apis/{group}/v1")).await.json();
-        let item = &document["paths"][format!("/apis/{group}/v1/{path}")];
-        let sent = &item["post"]["requestBody"]["content"]["*/*"]["schema"]["$ref"];
-        assert_eq!(sent, &format!("#/components/schemas/{type_name}"), "{path}");
-        assert_eq!(item.get("get"), None, "{path}");
-    }
 }

@@ -28,6 +28,5 @@ mod runtime;
 mod support;
 mod watch;
 mod webhook;
-mod websocket;
 mod workload;
 mod write;

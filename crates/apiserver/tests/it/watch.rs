@@ -60,6 +60,22 @@ async fn a_watch_without_a_version_begins_with_every_object_and_marks_their_end(
 }
 
 #[tokio::test(start_paused = true)]
+async fn history_is_limited_by_bytes_and_by_age() {
+    let small = ApiServer::builder().history_bytes(1_000).build();
+    let brief = ApiServer::builder().history_age(300 * SECOND).build();
+    for server in [small, brief] {
+        let start = server.revision();
+        for name in ["a", "b"] {
+            let data = json!({"text": "x".repeat(600)});
+            server.create("configmaps", Some("default"), json!({"metadata": {"name": name}, "data": data})).unwrap();
+        }
+        tokio::time::sleep(301 * SECOND).await;
+        let mut watch = Watch::open(&server, &path(&format!("resourceVersion={start}"))).await;
+        assert_eq!(watch.next().await["object"]["code"], 410);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_written_during_the_initial_events_is_lost_or_shown_twice() {
     let server = server();
     for index in 0..2_000 {

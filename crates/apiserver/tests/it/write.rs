@@ -216,49 +216,6 @@ async fn a_repeated_owner_is_stored_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn both_versions_of_an_autoscaler_are_one_object() {
-    let server = server();
-    let path = |version: &str| format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers");
-    const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
-    let target = json!({"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"});
-    let of = |annotations: Value| json!({"metadata": {"name": "a", "annotations": annotations}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}});
-    let utilization = json!({"type": "Utilization", "averageUtilization": 70});
-    let metrics = json!([
-        {"type": "Resource", "resource": {"name": "memory", "target": utilization}},
-        {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "2"}}},
-        {"type": "Object", "object": {"metric": {"name": "m"}, "describedObject": {"kind": "Pod", "name": "p"},
-            "target": {"type": "Value", "value": "2"}}},
-        {"type": "External", "external": {"metric": {"name": "m"}, "target": {"type": "Value", "value": "2"}}},
-        {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "c", "target": utilization}},
-    ]);
-    let older = json!([
-        {"type": "Resource", "resource": {"name": "memory", "targetAverageUtilization": 70}},
-        {"type": "Pods", "pods": {"metricName": "m", "targetAverageValue": "2"}},
-        {"type": "Object", "object": {"metricName": "m", "target": {"kind": "Pod", "name": "p"}, "targetValue": "2"}},
-        {"type": "External", "external": {"metricName": "m", "targetValue": "2"}},
-        {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "c", "targetAverageUtilization": 70}},
-    ]);
-    let mut second = of(json!({}));
-    second["spec"]["metrics"] = metrics.clone();
-    assert_eq!(post(&server, &path("v2"), &second).await.code, 201);
-    let first = get(&server, &format!("{}/a", path("v1"))).await.json();
-    let shown: Value = serde_json::from_str(first["metadata"]["annotations"][METRICS].as_str().unwrap()).unwrap();
-    assert_eq!(shown, older);
-    server.delete("horizontalpodautoscalers", Some("default"), "a").unwrap();
-    let created = post(&server, &path("v1"), &of(json!({METRICS: older.to_string()}))).await;
-    assert_eq!(created.code, 201, "{}", created.text);
-    assert_eq!(get(&server, &format!("{}/a", path("v2"))).await.json()["spec"]["metrics"], metrics);
-    for wrong in ["[5]", "{}", "5", "[{\"type\":\"Pods\",\"pods\":7}]", "["] {
-        server.delete("horizontalpodautoscalers", Some("default"), "a").unwrap();
-        assert_eq!(post(&server, &path("v1"), &of(json!({METRICS: wrong}))).await.code, 201, "{wrong}");
-        let found = get(&server, &format!("{}/a", path("v2"))).await.json();
-        let processors = json!({"type": "Utilization", "averageUtilization": 80});
-        let usual = json!([{"type": "Resource", "resource": {"name": "cpu", "target": processors}}]);
-        assert_eq!(found["spec"]["metrics"], usual, "{wrong}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_escaped_path_equals_the_plain_path() {
     let server = server();
     // An escaped slash is a slash, so a name or a namespace cannot contain one.
@@ -266,19 +223,6 @@ async fn an_escaped_path_equals_the_plain_path() {
     assert_eq!((odd.code, server.list("configmaps").unwrap().1.len()), (404, 0));
     assert_eq!(post(&server, "/api/v1/namespaces%2Fdefault/%63onfigmaps", &config_map("a")).await.code, 201);
     assert_eq!(get(&server, "/api/v1/namespaces/default/configmaps/%61").await.code, 200);
-}
-
-#[tokio::test(start_paused = true)]
-async fn version_1_of_an_autoscaler_always_shows_its_replicas() {
-    let server = server();
-    let path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
-    let target = json!({"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"});
-    let sent = json!({"metadata": {"name": "a"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}});
-    let expected = json!({"currentReplicas": 0, "desiredReplicas": 0});
-    assert_eq!(post(&server, path, &sent).await.json()["status"], expected);
-    assert_eq!(get(&server, &format!("{path}/a")).await.json()["status"], expected);
-    let second = get(&server, "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/a").await.json();
-    assert_eq!(second["status"].get("currentReplicas"), None);
 }
 
 #[tokio::test(start_paused = true)]

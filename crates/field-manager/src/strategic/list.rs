@@ -6,11 +6,13 @@ use serde_json::Value;
 
 use super::super::schema::{FieldSchema, PatchRule};
 use super::order::{index_of, kind_of_items, normalize};
-use super::{DIRECTIVE, Members, StrategicMergeError, merge_map, no_merge_key, unfit, unknown_directive, wrong_type};
+use super::{
+    DIRECTIVE, JsonMembers, StrategicMergeError, merge_map, no_merge_key, unfit, unknown_directive, wrong_type,
+};
 
 /// The type of the items of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ItemKind {
     Map,
     Scalar,
 }
@@ -41,8 +43,8 @@ pub(super) fn merge_with_order<'s, S: FieldSchema<'s>>(
         return Ok((original, Vec::new()));
     }
     match kind_of_items(&original, &patch)? {
-        Kind::Scalar => merge_scalars(original, patch, rule.merge_key),
-        Kind::Map => merge_maps(original, patch, items, rule.merge_key),
+        ItemKind::Scalar => merge_scalars(original, patch, rule.merge_key),
+        ItemKind::Map => merge_maps(original, patch, items, rule.merge_key),
     }
 }
 
@@ -56,7 +58,7 @@ pub(super) fn delete<'s, S: FieldSchema<'s>>(
     if original.is_empty() && deleted.is_empty() {
         return Ok(original);
     }
-    if kind_of_items(&original, &deleted)? == Kind::Map {
+    if kind_of_items(&original, &deleted)? == ItemKind::Map {
         return merge(original, deleted, items, rule);
     }
     let deleted: HashSet<String> = deleted.iter().map(lookup).collect();
@@ -230,7 +232,7 @@ pub(super) fn partition(
 }
 
 /// Returns the members of an item, which must be a map with the merge key.
-pub(super) fn keyed_members<'v>(item: &'v Value, key: &str) -> Result<&'v Members, StrategicMergeError> {
+pub(super) fn keyed_members<'v>(item: &'v Value, key: &str) -> Result<&'v JsonMembers, StrategicMergeError> {
     let members = item.as_object().ok_or_else(|| wrong_type("map[string]interface {}", item))?;
     if members.contains_key(key) { Ok(members) } else { Err(no_merge_key(key)) }
 }

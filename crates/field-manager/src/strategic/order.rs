@@ -4,31 +4,31 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::super::golang;
+use super::super::atom::type_name;
 use super::super::schema::{FieldSchema, PatchStrategy};
-use super::list::{Kind, keyed_members, lookup, merge_with_order, partition};
+use super::list::{ItemKind, keyed_members, lookup, merge_with_order, partition};
 use super::{
-    DIRECTIVE, ELEMENT_ORDER, Members, StrategicMergeError, list_member, malformed, unfit, without_directives,
+    DIRECTIVE, ELEMENT_ORDER, JsonMembers, StrategicMergeError, list_member, malformed, unfit, without_directives,
     wrong_type,
 };
 
 /// Returns the type of the items of two lists: all of one type, and not lists.
-pub(super) fn kind_of_items(left: &[Value], right: &[Value]) -> Result<Kind, StrategicMergeError> {
+pub(super) fn kind_of_items(left: &[Value], right: &[Value]) -> Result<ItemKind, StrategicMergeError> {
     let mut types = left.iter().chain(right);
     let first = types.next().ok_or_else(|| unfit("no elements in any of the given slices"))?;
     if first.is_array() {
         return Err(StrategicMergeError::Unprocessable("lists of lists are not supported".into()));
     }
-    if first.is_null() || types.any(|item| golang::type_name(item) != golang::type_name(first)) {
+    if first.is_null() || types.any(|item| type_name(item) != type_name(first)) {
         return Err(unfit("the elements of the lists are not of one type"));
     }
-    Ok(if first.is_object() { Kind::Map } else { Kind::Scalar })
+    Ok(if first.is_object() { ItemKind::Map } else { ItemKind::Scalar })
 }
 
 /// Merges the lists for which the patch sets an order, and removes them from the patch.
 pub(super) fn merge_ordered_lists<'s, S: FieldSchema<'s>>(
-    original: &mut Members,
-    patch: &mut Members,
+    original: &mut JsonMembers,
+    patch: &mut JsonMembers,
     schema: S,
 ) -> Result<(), StrategicMergeError> {
     let directives: Vec<String> = patch.keys().filter(|name| name.starts_with(ELEMENT_ORDER)).cloned().collect();
@@ -43,8 +43,8 @@ pub(super) fn merge_ordered_lists<'s, S: FieldSchema<'s>>(
 }
 
 fn merge_ordered_list<'s, S: FieldSchema<'s>>(
-    original: &mut Members,
-    patch: &mut Members,
+    original: &mut JsonMembers,
+    patch: &mut JsonMembers,
     name: &str,
     order: &[Value],
     schema: S,
@@ -69,8 +69,8 @@ fn merge_ordered_list<'s, S: FieldSchema<'s>>(
     };
     let (of_patch, of_server) = partition(merged, order, rule.merge_key)?;
     let key = match kind? {
-        Kind::Map => Some(rule.merge_key.unwrap_or_default()),
-        Kind::Scalar => None,
+        ItemKind::Map => Some(rule.merge_key.unwrap_or_default()),
+        ItemKind::Scalar => None,
     };
     let ordered = normalize(of_patch, of_server, order, &server_order, key)?;
     original.insert(name.to_owned(), Value::Array(ordered));
@@ -78,7 +78,7 @@ fn merge_ordered_list<'s, S: FieldSchema<'s>>(
     Ok(())
 }
 
-fn list_in<'v>(members: &'v Members, name: &str) -> Result<Option<&'v [Value]>, StrategicMergeError> {
+fn list_in<'v>(members: &'v JsonMembers, name: &str) -> Result<Option<&'v [Value]>, StrategicMergeError> {
     match members.get(name) {
         None => Ok(None),
         Some(Value::Array(items)) => Ok(Some(items)),
@@ -110,8 +110,8 @@ fn check_order(sent: &[Value], order: &[Value], merge_key: Option<&str>) -> Resu
     }
     Err(unfit(format!(
         "the order of the list in the patch, {}, does not match {ELEMENT_ORDER}, {}",
-        golang::json(&sent.into()),
-        golang::json(&order.into())
+        Value::from(sent),
+        Value::from(order)
     )))
 }
 

@@ -27,7 +27,7 @@ fn set_operations_hold_for_every_path() {
 fn fields_v1_round_trips() {
     let fields = json!({
         "f:spec": {".": {}, "f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}},
-        "f:set": {"v:\"a\\u003cb\"": {}, "v:1": {}, "v:true": {}, "i:3": {}},
+        "f:set": {"v:\"a<b\"": {}, "v:1": {}, "v:true": {}, "i:3": {}},
     });
     assert_eq!(text::encode(&set(fields.clone())), fields);
 }
@@ -35,7 +35,6 @@ fn fields_v1_round_trips() {
 #[test]
 fn equal_numbers_are_one_element() {
     assert_eq!(set(json!({"v:1": {}})), set(json!({"v:1.0": {}})));
-    assert_eq!(text::encode(&set(json!({"v:1.0": {}}))), json!({"v:1": {}}));
 }
 
 #[test]

@@ -11,20 +11,20 @@ pub(crate) struct Expr {
     pub(crate) at: usize,
     /// The number of levels from here down. No walk of the tree goes deeper than the parser allowed.
     pub(crate) depth: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ExprKind,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ExprKind {
     Literal(Literal),
     Name(String),
     Select(Box<Select>),
-    Call(Box<Call>),
+    Call(Box<FunctionCall>),
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Choice(Box<[Expr; 3]>),
     List(Vec<Element>),
-    Map(Vec<Entry>),
+    Map(Vec<MapEntry>),
     Fold(Box<Fold>),
     /// A type used as a value.
     Type(&'static str),
@@ -48,7 +48,7 @@ pub(crate) enum Mode {
 }
 
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct FunctionCall {
     pub(crate) name: String,
     /// Whether the first argument stands before the name.
     pub(crate) is_member: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Element {
 }
 
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct MapEntry {
     pub(crate) key: Expr,
     pub(crate) value: Expr,
     pub(crate) is_optional: bool,
@@ -75,7 +75,7 @@ pub(crate) struct Entry {
 /// A macro that binds names while it iterates.
 #[derive(Debug)]
 pub(crate) struct Fold {
-    pub(crate) way: Way,
+    pub(crate) way: FoldWay,
     pub(crate) range: Expr,
     pub(crate) variable: String,
     /// The second name, for macros over pairs.
@@ -85,7 +85,7 @@ pub(crate) struct Fold {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Way {
+pub(crate) enum FoldWay {
     All,
     Exists,
     ExistsOne,

@@ -2,24 +2,24 @@
 
 use std::rc::Rc;
 
-use super::ast::{Expr, Kind, Mode, Select};
-use super::eval::Program;
+use super::ast::{Expr, ExprKind, Mode, Select};
+use super::eval::CelProgram;
 use super::lexer::Wrong;
 use super::literal::Literal;
 use super::parser::parse;
-use super::types::{Known, Type};
+use super::types::{CelType, KnownTypes};
 
 /// The variables of an expression.
-pub(crate) struct Scope<'s> {
-    pub(crate) this: Type<'s>,
+pub(crate) struct CelScope<'s> {
+    pub(crate) this: CelType<'s>,
     /// Whether `oldSelf` may be missing, so that it is optional.
     pub(crate) old_is_optional: bool,
 }
 
 /// A checked expression, and the type of its result.
 pub(crate) struct Compiled<'s> {
-    pub(crate) program: Program,
-    pub(crate) result: Type<'s>,
+    pub(crate) program: CelProgram,
+    pub(crate) result: CelType<'s>,
     pub(crate) uses_old_self: bool,
 }
 
@@ -28,8 +28,8 @@ pub(crate) struct Compiled<'s> {
 /// # Errors
 ///
 /// All errors with their positions, as text of several lines.
-pub(crate) fn compile<'s>(text: &str, scope: &Scope<'s>) -> Result<Compiled<'s>, String> {
-    let old = if scope.old_is_optional { Type::optional(scope.this.clone()) } else { scope.this.clone() };
+pub(crate) fn compile<'s>(text: &str, scope: &CelScope<'s>) -> Result<Compiled<'s>, String> {
+    let old = if scope.old_is_optional { CelType::optional(scope.this.clone()) } else { scope.this.clone() };
     compile_with(text, vec![("self".to_owned(), scope.this.clone()), ("oldSelf".to_owned(), old)])
 }
 
@@ -38,17 +38,17 @@ pub(crate) fn compile<'s>(text: &str, scope: &Scope<'s>) -> Result<Compiled<'s>,
 /// # Errors
 ///
 /// The same as for [`compile`].
-pub(crate) fn compile_with<'s>(text: &str, names: Vec<(String, Type<'s>)>) -> Result<Compiled<'s>, String> {
+pub(crate) fn compile_with<'s>(text: &str, names: Vec<(String, CelType<'s>)>) -> Result<Compiled<'s>, String> {
     let mut expr = parse(text).map_err(|wrong| placed(text, &[wrong]))?;
     let mut checker =
-        Checker { known: Known::default(), wrong: Vec::new(), names, uses_old_self: false, mixed_allowed: false };
+        Checker { known: KnownTypes::default(), wrong: Vec::new(), names, uses_old_self: false, mixed_allowed: false };
     let result = checker.expr(&mut expr);
     let result = checker.known.resolve(&result);
     if !checker.wrong.is_empty() {
         checker.wrong.sort_by_key(|wrong| wrong.at);
         return Err(placed(text, &checker.wrong));
     }
-    Ok(Compiled { program: Program::new(expr), result, uses_old_self: checker.uses_old_self })
+    Ok(Compiled { program: CelProgram::new(expr), result, uses_old_self: checker.uses_old_self })
 }
 
 /// Formats errors with their source lines and a mark.
@@ -65,40 +65,40 @@ fn placed(text: &str, wrong: &[Wrong]) -> String {
 }
 
 pub(super) struct Checker<'s> {
-    pub(super) known: Known<'s>,
+    pub(super) known: KnownTypes<'s>,
     pub(super) wrong: Vec<Wrong>,
-    pub(super) names: Vec<(String, Type<'s>)>,
+    pub(super) names: Vec<(String, CelType<'s>)>,
     uses_old_self: bool,
     /// Whether this is an argument list of `format`, which may have mixed types.
     pub(super) mixed_allowed: bool,
 }
 
 impl<'s> Checker<'s> {
-    pub(super) fn report(&mut self, at: usize, what: String) -> Type<'s> {
+    pub(super) fn report(&mut self, at: usize, what: String) -> CelType<'s> {
         self.wrong.push(Wrong { at, what });
-        Type::Dyn
+        CelType::Dyn
     }
 
-    pub(super) fn expr(&mut self, expr: &mut Expr) -> Type<'s> {
+    pub(super) fn expr(&mut self, expr: &mut Expr) -> CelType<'s> {
         let at = expr.at;
         match &mut expr.kind {
-            Kind::Literal(literal) => of_literal(literal),
-            Kind::Type(_) => Type::Dyn,
-            Kind::Name(name) => {
+            ExprKind::Literal(literal) => of_literal(literal),
+            ExprKind::Type(_) => CelType::Dyn,
+            ExprKind::Name(name) => {
                 let name = name.clone();
                 self.name(expr, &name)
             }
-            Kind::Select(select) => match type_of_name(&qualified(select)) {
+            ExprKind::Select(select) => match type_of_name(&qualified(select)) {
                 Some((name, found)) if select.mode == Mode::Value => {
-                    expr.kind = Kind::Type(name);
-                    Type::Kind(Rc::new(found))
+                    expr.kind = ExprKind::Type(name);
+                    CelType::Kind(Rc::new(found))
                 }
                 _ => self.select(select, at),
             },
-            Kind::Call(call) => self.call(call, at),
-            Kind::And(exprs) | Kind::Or(exprs) => self.logic(exprs),
-            Kind::Choice(exprs) => self.choice(exprs, at),
-            Kind::List(elements) => {
+            ExprKind::Call(call) => self.call(call, at),
+            ExprKind::And(exprs) | ExprKind::Or(exprs) => self.logic(exprs),
+            ExprKind::Choice(exprs) => self.choice(exprs, at),
+            ExprKind::List(elements) => {
                 let mut joined = None;
                 for element in elements {
                     let mut found = self.expr(&mut element.value);
@@ -107,9 +107,9 @@ impl<'s> Checker<'s> {
                     }
                     joined = Some(self.join(joined, found, element.value.at));
                 }
-                Type::list(joined.unwrap_or_else(|| self.known.fresh()))
+                CelType::list(joined.unwrap_or_else(|| self.known.fresh()))
             }
-            Kind::Map(entries) => {
+            ExprKind::Map(entries) => {
                 let (mut keys, mut values) = (None, None);
                 for entry in entries {
                     let key = self.expr(&mut entry.key);
@@ -123,13 +123,13 @@ impl<'s> Checker<'s> {
                 }
                 let key = keys.unwrap_or_else(|| self.known.fresh());
                 let value = values.unwrap_or_else(|| self.known.fresh());
-                Type::Map(Rc::new((key, value)))
+                CelType::Map(Rc::new((key, value)))
             }
-            Kind::Fold(fold) => self.fold(fold, at),
+            ExprKind::Fold(fold) => self.fold(fold, at),
         }
     }
 
-    fn name(&mut self, expr: &mut Expr, name: &str) -> Type<'s> {
+    fn name(&mut self, expr: &mut Expr, name: &str) -> CelType<'s> {
         if let Some((_, found)) = self.names.iter().rev().find(|(held, _)| held == name) {
             let found = found.clone();
             let is_outer = self.names.iter().rposition(|(held, _)| held == name) == Some(1);
@@ -137,16 +137,16 @@ impl<'s> Checker<'s> {
             return found;
         }
         if let Some((name, found)) = type_of_name(name) {
-            expr.kind = Kind::Type(name);
-            return Type::Kind(Rc::new(found));
+            expr.kind = ExprKind::Type(name);
+            return CelType::Kind(Rc::new(found));
         }
         self.report(expr.at, format!("undeclared reference to '{name}' (in container '')"))
     }
 
     /// Checks that the elements of a list have one type.
-    fn join(&mut self, joined: Option<Type<'s>>, found: Type<'s>, at: usize) -> Type<'s> {
+    fn join(&mut self, joined: Option<CelType<'s>>, found: CelType<'s>, at: usize) -> CelType<'s> {
         let Some(joined) = joined else {
-            return if self.mixed_allowed { Type::Dyn } else { found };
+            return if self.mixed_allowed { CelType::Dyn } else { found };
         };
         if !self.known.fits(&joined, &found) {
             let (joined, found) = (self.known.resolve(&joined), self.known.resolve(&found));
@@ -156,61 +156,61 @@ impl<'s> Checker<'s> {
     }
 
     /// Checks that a key has a simple type, so that nested types stay small.
-    fn wants_key(&mut self, key: &Type<'s>, at: usize) {
+    fn wants_key(&mut self, key: &CelType<'s>, at: usize) {
         let key = self.known.resolve(key);
-        if !matches!(key, Type::Bool | Type::Int | Type::Uint | Type::String | Type::Dyn) {
+        if !matches!(key, CelType::Bool | CelType::Int | CelType::Uint | CelType::String | CelType::Dyn) {
             self.report(at, format!("unsupported map key type '{key}'"));
         }
     }
 
-    fn unwrapped(&mut self, found: Type<'s>, at: usize) -> Type<'s> {
+    fn unwrapped(&mut self, found: CelType<'s>, at: usize) -> CelType<'s> {
         match self.known.resolve(&found) {
-            Type::Optional(inner) => inner.as_ref().clone(),
-            Type::Dyn => Type::Dyn,
+            CelType::Optional(inner) => inner.as_ref().clone(),
+            CelType::Dyn => CelType::Dyn,
             other => self.report(at, format!("expected type 'optional_type(dyn)' but found '{other}'")),
         }
     }
 
-    fn select(&mut self, select: &mut Select, at: usize) -> Type<'s> {
+    fn select(&mut self, select: &mut Select, at: usize) -> CelType<'s> {
         let operand = self.expr(&mut select.operand);
         let operand = self.known.resolve(&operand);
         let (operand, was_optional) = match operand {
-            Type::Optional(inner) => (inner.as_ref().clone(), true),
+            CelType::Optional(inner) => (inner.as_ref().clone(), true),
             other => (other, false),
         };
         let field = match &operand {
-            Type::Object(node, is_resource) => match Type::field(node, *is_resource, &select.field) {
+            CelType::Object(node, is_resource) => match CelType::field(node, *is_resource, &select.field) {
                 Some(field) => field,
                 None => self.report(at, format!("undefined field '{}'", select.field)),
             },
-            Type::Map(pair) => pair.1.clone(),
-            Type::Dyn | Type::Any(_) => Type::Dyn,
+            CelType::Map(pair) => pair.1.clone(),
+            CelType::Dyn | CelType::Any(_) => CelType::Dyn,
             other => self.report(at, format!("type '{other}' does not support field selection")),
         };
         match select.mode {
-            Mode::Presence => Type::Bool,
+            Mode::Presence => CelType::Bool,
             Mode::Value if !was_optional => field,
-            _ => Type::optional(field),
+            _ => CelType::optional(field),
         }
     }
 
-    fn logic(&mut self, exprs: &mut [Expr]) -> Type<'s> {
+    fn logic(&mut self, exprs: &mut [Expr]) -> CelType<'s> {
         for expr in exprs {
             self.wants_bool(expr);
         }
-        Type::Bool
+        CelType::Bool
     }
 
-    fn choice(&mut self, exprs: &mut [Expr; 3], at: usize) -> Type<'s> {
+    fn choice(&mut self, exprs: &mut [Expr; 3], at: usize) -> CelType<'s> {
         let [condition, yes, no] = exprs.each_mut().map(|expr| self.expr(expr));
-        if self.known.fits(&Type::Bool, &condition) && self.known.fits(&yes, &no) {
+        if self.known.fits(&CelType::Bool, &condition) && self.known.fits(&yes, &no) {
             let resolved = self.known.resolve(&yes);
-            return if matches!(resolved, Type::Null) { no } else { yes };
+            return if matches!(resolved, CelType::Null) { no } else { yes };
         }
         self.no_overload("_?_:_", &[condition, yes, no], false, at)
     }
 
-    pub(super) fn no_overload(&mut self, name: &str, args: &[Type<'s>], is_member: bool, at: usize) -> Type<'s> {
+    pub(super) fn no_overload(&mut self, name: &str, args: &[CelType<'s>], is_member: bool, at: usize) -> CelType<'s> {
         let texts: Vec<String> = args.iter().map(|arg| self.known.resolve(arg).to_string()).collect();
         let applied = match texts.split_first() {
             Some((target, rest)) if is_member => format!("{target}.({})", rest.join(", ")),
@@ -221,30 +221,32 @@ impl<'s> Checker<'s> {
 
     pub(super) fn wants_bool(&mut self, expr: &mut Expr) {
         let found = self.expr(expr);
-        if !self.known.fits(&Type::Bool, &found) {
+        if !self.known.fits(&CelType::Bool, &found) {
             let found = self.known.resolve(&found);
             self.report(expr.at, format!("expected type 'bool' but found '{found}'"));
         }
     }
 }
 
-fn of_literal<'s>(literal: &Literal) -> Type<'s> {
+fn of_literal<'s>(literal: &Literal) -> CelType<'s> {
     match literal {
-        Literal::Null => Type::Null,
-        Literal::Bool(_) => Type::Bool,
-        Literal::Int(_) => Type::Int,
-        Literal::Uint(_) => Type::Uint,
-        Literal::Double(_) => Type::Double,
-        Literal::String(_) => Type::String,
-        Literal::Bytes(_) => Type::Bytes,
+        Literal::Null => CelType::Null,
+        Literal::Bool(_) => CelType::Bool,
+        Literal::Int(_) => CelType::Int,
+        Literal::Uint(_) => CelType::Uint,
+        Literal::Double(_) => CelType::Double,
+        Literal::String(_) => CelType::String,
+        Literal::Bytes(_) => CelType::Bytes,
     }
 }
 
 /// Returns a dotted name as one string.
 pub(super) fn dotted(expr: &Expr) -> Option<String> {
     match &expr.kind {
-        Kind::Name(name) => Some(name.clone()),
-        Kind::Select(select) if select.mode == Mode::Value => Some(qualified(select)).filter(|name| !name.is_empty()),
+        ExprKind::Name(name) => Some(name.clone()),
+        ExprKind::Select(select) if select.mode == Mode::Value => {
+            Some(qualified(select)).filter(|name| !name.is_empty())
+        }
         _ => None,
     }
 }
@@ -254,22 +256,22 @@ fn qualified(select: &Select) -> String {
 }
 
 /// Returns the type for a type name.
-fn type_of_name<'s>(name: &str) -> Option<(&'static str, Type<'s>)> {
+fn type_of_name<'s>(name: &str) -> Option<(&'static str, CelType<'s>)> {
     Some(match name {
-        "bool" => ("bool", Type::Bool),
-        "int" => ("int", Type::Int),
-        "uint" => ("uint", Type::Uint),
-        "double" => ("double", Type::Double),
-        "string" => ("string", Type::String),
-        "bytes" => ("bytes", Type::Bytes),
-        "list" => ("list", Type::list(Type::Dyn)),
-        "map" => ("map", Type::Map(Rc::new((Type::Dyn, Type::Dyn)))),
-        "null_type" => ("null_type", Type::Null),
-        "type" => ("type", Type::Kind(Rc::new(Type::Dyn))),
-        "google.protobuf.Duration" => ("google.protobuf.Duration", Type::Duration),
-        "google.protobuf.Timestamp" => ("google.protobuf.Timestamp", Type::Timestamp),
-        "net.IP" => ("net.IP", Type::Named("net.IP")),
-        "net.CIDR" => ("net.CIDR", Type::Named("net.CIDR")),
+        "bool" => ("bool", CelType::Bool),
+        "int" => ("int", CelType::Int),
+        "uint" => ("uint", CelType::Uint),
+        "double" => ("double", CelType::Double),
+        "string" => ("string", CelType::String),
+        "bytes" => ("bytes", CelType::Bytes),
+        "list" => ("list", CelType::list(CelType::Dyn)),
+        "map" => ("map", CelType::Map(Rc::new((CelType::Dyn, CelType::Dyn)))),
+        "null_type" => ("null_type", CelType::Null),
+        "type" => ("type", CelType::Kind(Rc::new(CelType::Dyn))),
+        "google.protobuf.Duration" => ("google.protobuf.Duration", CelType::Duration),
+        "google.protobuf.Timestamp" => ("google.protobuf.Timestamp", CelType::Timestamp),
+        "net.IP" => ("net.IP", CelType::Named("net.IP")),
+        "net.CIDR" => ("net.CIDR", CelType::Named("net.CIDR")),
         _ => return None,
     })
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::functions::Args;
 use super::meter::{Fail, Meter};
-use super::value::{Members, Val};
+use super::value::{ObjectMembers, Val};
 
 pub(crate) fn equal<'v>(call: Args<'_, 'v>) -> Result<Val<'v>, Fail> {
     let [a, b] = call.args else {
@@ -212,7 +212,7 @@ fn lists_equal<'v>(a: &Val<'v>, b: &Val<'v>, meter: &mut Meter) -> Result<bool, 
 }
 
 /// Compares two objects: known members by their schema, other members as they are.
-fn members_equal<'v>(a: Members<'v>, b: Members<'v>, meter: &mut Meter) -> Result<bool, Fail> {
+fn members_equal<'v>(a: ObjectMembers<'v>, b: ObjectMembers<'v>, meter: &mut Meter) -> Result<bool, Fail> {
     if a.map.len() != b.map.len() {
         return Ok(false);
     }

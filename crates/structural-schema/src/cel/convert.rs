@@ -4,7 +4,7 @@ use super::super::duration::{self, Timestamp};
 use super::super::golang;
 use super::functions::Args;
 use super::meter::Fail;
-use super::value::{Text, Val};
+use super::value::{CelText, Val};
 
 fn cannot(value: &Val<'_>, to: &str) -> Fail {
     Fail::error(format!("type conversion error from '{}' to '{to}'", value.type_name()))
@@ -98,7 +98,7 @@ pub(crate) fn to_double<'v>(mut call: Args<'_, 'v>) -> Result<Val<'v>, Fail> {
 pub(crate) fn to_string<'v>(mut call: Args<'_, 'v>) -> Result<Val<'v>, Fail> {
     Ok(match only(&mut call)? {
         Val::String(text) => Val::String(text.clone()),
-        Val::Bool(bool) => Val::String(Text::Borrowed(if *bool { "true" } else { "false" })),
+        Val::Bool(bool) => Val::String(CelText::Borrowed(if *bool { "true" } else { "false" })),
         Val::Int(int) => Val::text(int.to_string()),
         Val::Uint(uint) => Val::text(uint.to_string()),
         Val::Double(double) => Val::text(golang_g(*double)),

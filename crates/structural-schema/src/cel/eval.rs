@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::ast::{Call, Element, Entry, Expr, Kind, Mode, Select};
+use super::ast::{Element, Expr, ExprKind, FunctionCall, MapEntry, Mode, Select};
 use super::functions::Args;
 use super::literal::Literal;
 use super::meter::{Fail, Meter};
 use super::optional;
-use super::value::{Text, Val};
+use super::value::{CelText, Val};
 use super::view::as_key;
 
 /// A checked expression.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct CelProgram {
     expr: Expr,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Inputs<'v> {
     pub(crate) old: Option<Result<Val<'v>, Fail>>,
 }
 
-impl Program {
+impl CelProgram {
     pub(crate) fn new(expr: Expr) -> Self {
         Self { expr }
     }
@@ -38,30 +38,30 @@ impl Program {
     }
 
     /// Runs the expression with these values of its variables.
-    pub(crate) fn run_with<'v>(&'v self, names: Values<'v>, meter: &mut Meter) -> Result<Val<'v>, Fail> {
+    pub(crate) fn run_with<'v>(&'v self, names: VariableValues<'v>, meter: &mut Meter) -> Result<Val<'v>, Fail> {
         Eval { names, meter }.expr(&self.expr)
     }
 }
 
 /// The values of variables, by name.
-pub(crate) type Values<'v> = Vec<(&'v str, Result<Val<'v>, Fail>)>;
+pub(crate) type VariableValues<'v> = Vec<(&'v str, Result<Val<'v>, Fail>)>;
 
 pub(crate) struct Eval<'v, 'm> {
-    pub(crate) names: Values<'v>,
+    pub(crate) names: VariableValues<'v>,
     pub(crate) meter: &'m mut Meter,
 }
 
 impl<'v> Eval<'v, '_> {
     pub(crate) fn expr(&mut self, expr: &'v Expr) -> Result<Val<'v>, Fail> {
         match &expr.kind {
-            Kind::Literal(literal) => {
+            ExprKind::Literal(literal) => {
                 if let Literal::Bytes(bytes) = literal {
                     self.meter.copy(bytes.len())?;
                 }
                 Ok(of_literal(literal))
             }
-            Kind::Type(name) => Ok(Val::Type(name)),
-            Kind::Name(name) => {
+            ExprKind::Type(name) => Ok(Val::Type(name)),
+            ExprKind::Name(name) => {
                 self.meter.spend(1)?;
                 let found = self.names.iter().rev().find(|(held, _)| held == name);
                 match found {
@@ -74,11 +74,11 @@ impl<'v> Eval<'v, '_> {
                     None => Err(Fail::error(format!("no such attribute(s): {name}"))),
                 }
             }
-            Kind::Select(select) => self.select(select),
-            Kind::Call(call) => self.call(call),
-            Kind::And(exprs) => self.logic(exprs, false),
-            Kind::Or(exprs) => self.logic(exprs, true),
-            Kind::Choice(exprs) => {
+            ExprKind::Select(select) => self.select(select),
+            ExprKind::Call(call) => self.call(call),
+            ExprKind::And(exprs) => self.logic(exprs, false),
+            ExprKind::Or(exprs) => self.logic(exprs, true),
+            ExprKind::Choice(exprs) => {
                 let [condition, yes, no] = exprs.as_ref();
                 match self.expr(condition)? {
                     Val::Bool(true) => self.expr(yes),
@@ -86,9 +86,9 @@ impl<'v> Eval<'v, '_> {
                     _ => Err(Fail::no_overload()),
                 }
             }
-            Kind::List(elements) => self.list(elements),
-            Kind::Map(entries) => self.map(entries),
-            Kind::Fold(fold) => self.fold(fold),
+            ExprKind::List(elements) => self.list(elements),
+            ExprKind::Map(entries) => self.map(entries),
+            ExprKind::Fold(fold) => self.fold(fold),
         }
     }
 
@@ -110,7 +110,7 @@ impl<'v> Eval<'v, '_> {
     fn select(&mut self, select: &'v Select) -> Result<Val<'v>, Fail> {
         let operand = self.expr(&select.operand)?;
         self.meter.spend(1)?;
-        let key = Val::String(Text::Borrowed(&select.field));
+        let key = Val::String(CelText::Borrowed(&select.field));
         let (operand, was_optional) = match operand {
             Val::Optional(None) if select.mode == Mode::Presence => return Ok(Val::Bool(false)),
             Val::Optional(None) => return Ok(Val::none()),
@@ -134,7 +134,7 @@ impl<'v> Eval<'v, '_> {
         }
     }
 
-    fn call(&mut self, call: &'v Call) -> Result<Val<'v>, Fail> {
+    fn call(&mut self, call: &'v FunctionCall) -> Result<Val<'v>, Fail> {
         let mut args = Vec::with_capacity(call.args.len());
         for arg in &call.args {
             args.push(self.expr(arg)?);
@@ -172,7 +172,7 @@ impl<'v> Eval<'v, '_> {
         Ok(Val::list(items))
     }
 
-    fn map(&mut self, entries: &'v [Entry]) -> Result<Val<'v>, Fail> {
+    fn map(&mut self, entries: &'v [MapEntry]) -> Result<Val<'v>, Fail> {
         self.meter.spend(30)?;
         let mut map = BTreeMap::new();
         for entry in entries {
@@ -197,7 +197,7 @@ fn of_literal(literal: &Literal) -> Val<'_> {
         Literal::Int(int) => Val::Int(*int),
         Literal::Uint(uint) => Val::Uint(*uint),
         Literal::Double(double) => Val::Double(*double),
-        Literal::String(text) => Val::String(Text::Borrowed(text)),
+        Literal::String(text) => Val::String(CelText::Borrowed(text)),
         Literal::Bytes(bytes) => Val::Bytes(bytes.as_slice().into()),
     }
 }

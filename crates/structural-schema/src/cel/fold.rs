@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::ast::{Fold, Way};
+use super::ast::{Fold, FoldWay};
 use super::compare::{check_sortable, order};
 use super::eval::Eval;
 use super::meter::{Fail, Meter};
@@ -14,18 +14,18 @@ use super::view::as_key;
 impl<'v> Eval<'v, '_> {
     pub(crate) fn fold(&mut self, fold: &'v Fold) -> Result<Val<'v>, Fail> {
         let range = self.expr(&fold.range)?;
-        if matches!(fold.way, Way::OptionalMap | Way::OptionalFlatMap) {
+        if matches!(fold.way, FoldWay::OptionalMap | FoldWay::OptionalFlatMap) {
             return self.over_optional(fold, range);
         }
         let walk = Walk::over(range, self.meter)?;
         let before = self.names.len();
         let result = match fold.way {
-            Way::All => self.quantified(fold, &walk, false),
-            Way::Exists => self.quantified(fold, &walk, true),
-            Way::ExistsOne => self.exists_one(fold, &walk),
-            Way::Map => self.mapped(fold, &walk),
-            Way::Filter => self.filtered(fold, &walk),
-            Way::SortBy => self.sorted(fold, &walk),
+            FoldWay::All => self.quantified(fold, &walk, false),
+            FoldWay::Exists => self.quantified(fold, &walk, true),
+            FoldWay::ExistsOne => self.exists_one(fold, &walk),
+            FoldWay::Map => self.mapped(fold, &walk),
+            FoldWay::Filter => self.filtered(fold, &walk),
+            FoldWay::SortBy => self.sorted(fold, &walk),
             _ => self.transformed(fold, &walk),
         };
         self.names.truncate(before);
@@ -40,7 +40,7 @@ impl<'v> Eval<'v, '_> {
                 let result = self.expr(&fold.body);
                 self.names.pop();
                 let result = result?;
-                Ok(if fold.way == Way::OptionalMap { Val::some(result) } else { result })
+                Ok(if fold.way == FoldWay::OptionalMap { Val::some(result) } else { result })
             }
             _ => Err(Fail::no_overload()),
         }

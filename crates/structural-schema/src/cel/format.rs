@@ -2,7 +2,6 @@
 
 use super::super::formats;
 use super::super::golang;
-use super::super::url;
 use super::super::wrong_names;
 use super::functions::Args;
 use super::meter::{Fail, Meter};
@@ -83,7 +82,7 @@ fn decimal(double: f64) -> String {
 }
 
 /// A part of a format.
-pub(crate) enum Clause {
+pub(crate) enum FormatClause {
     Text(String),
     /// The verb of a clause, and its precision.
     Value(char, usize),
@@ -94,7 +93,7 @@ pub(crate) enum Clause {
 /// # Errors
 ///
 /// The error message.
-pub(crate) fn clauses(text: &str) -> Result<Vec<Clause>, String> {
+pub(crate) fn clauses(text: &str) -> Result<Vec<FormatClause>, String> {
     let mut clauses = Vec::new();
     let mut plain = String::new();
     let mut rest = text.chars().peekable();
@@ -116,10 +115,10 @@ pub(crate) fn clauses(text: &str) -> Result<Vec<Clause>, String> {
         if !"sdfebxXo".contains(clause) {
             return Err(format!("unrecognized formatting clause \"{clause}\""));
         }
-        clauses.push(Clause::Text(std::mem::take(&mut plain)));
-        clauses.push(Clause::Value(clause, precision));
+        clauses.push(FormatClause::Text(std::mem::take(&mut plain)));
+        clauses.push(FormatClause::Value(clause, precision));
     }
-    clauses.push(Clause::Text(plain));
+    clauses.push(FormatClause::Text(plain));
     Ok(clauses)
 }
 
@@ -151,8 +150,8 @@ pub(crate) fn format<'v>(call: Args<'_, 'v>) -> Found<'v> {
     for clause in clauses(text).map_err(Fail::Error)? {
         let before = out.len();
         match clause {
-            Clause::Text(text) => out.push_str(&text),
-            Clause::Value(clause, precision) => {
+            FormatClause::Text(text) => out.push_str(&text),
+            FormatClause::Value(clause, precision) => {
                 let missing = || Fail::error(format!("index {} out of range", values.len()));
                 write_clause(clause, precision, next.next().ok_or_else(missing)?, &mut out, call.meter)?;
             }
@@ -253,17 +252,11 @@ pub(crate) fn validate<'v>(call: Args<'_, 'v>) -> Found<'v> {
         return Err(Fail::no_overload());
     };
     call.meter.spend(text.len() as u64)?;
-    let simple = |fits: bool, wrong: &str| if fits { Vec::new() } else { vec![wrong.to_owned()] };
     let wrong = match *format {
-        "uri" => url::parse_request(text).err().into_iter().collect(),
-        "uuid" => simple(formats::fits("uuid", text), "does not match the UUID format"),
-        "byte" => simple(formats::fits("byte", text), "invalid base64"),
-        "date" => simple(formats::fits("date", text), "invalid date"),
-        "datetime" => simple(formats::fits("datetime", text), "invalid datetime"),
+        name @ ("uri" | "uuid" | "byte" | "date" | "datetime") => {
+            (!formats::fits(name, text)).then(|| format!("must have the format {name}"))
+        }
         name => wrong_names::wrong_name(name, text),
     };
-    if wrong.is_empty() {
-        return Ok(Val::none());
-    }
-    Ok(Val::some(Val::list(wrong.into_iter().map(Val::text).collect())))
+    Ok(wrong.map_or_else(Val::none, |wrong| Val::some(Val::list(vec![Val::text(wrong)]))))
 }

@@ -1,18 +1,18 @@
 //! Checks the clauses of a literal format string.
 
-use super::format::{Clause, clauses, takes};
+use super::format::{FormatClause, clauses, takes};
 use super::lexer::Wrong;
-use super::types::Type;
+use super::types::CelType;
 
 /// Returns the error of a format string for arguments of these types; `at` is the position of the call.
-pub(crate) fn check(text: &str, values: &[(usize, Type<'_>)], at: usize) -> Option<Wrong> {
+pub(crate) fn check(text: &str, values: &[(usize, CelType<'_>)], at: usize) -> Option<Wrong> {
     let clauses = match clauses(text) {
         Ok(clauses) => clauses,
         Err(what) => return Some(Wrong { at, what }),
     };
     let mut next = values.iter();
     for clause in clauses {
-        let Clause::Value(clause, _) = clause else {
+        let FormatClause::Value(clause, _) = clause else {
             continue;
         };
         let Some((value_at, found)) = next.next() else {
@@ -30,13 +30,13 @@ pub(crate) fn check(text: &str, values: &[(usize, Type<'_>)], at: usize) -> Opti
     })
 }
 
-fn fits(clause: char, found: &Type<'_>) -> bool {
+fn fits(clause: char, found: &CelType<'_>) -> bool {
     match found {
-        Type::Dyn | Type::Any(_) | Type::Int | Type::Uint => true,
-        Type::Double => matches!(clause, 's' | 'd' | 'f' | 'e'),
-        Type::Bool => matches!(clause, 's' | 'b'),
-        Type::String | Type::Bytes => matches!(clause, 's' | 'x' | 'X'),
-        Type::Object(..) | Type::Named(_) | Type::Optional(_) => false,
+        CelType::Dyn | CelType::Any(_) | CelType::Int | CelType::Uint => true,
+        CelType::Double => matches!(clause, 's' | 'd' | 'f' | 'e'),
+        CelType::Bool => matches!(clause, 's' | 'b'),
+        CelType::String | CelType::Bytes => matches!(clause, 's' | 'x' | 'X'),
+        CelType::Object(..) | CelType::Named(_) | CelType::Optional(_) => false,
         _ => clause == 's',
     }
 }

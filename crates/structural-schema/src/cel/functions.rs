@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::library::ROWS;
 use super::meter::{Fail, Meter};
-use super::types::Type;
+use super::types::CelType;
 use super::value::Val;
 
 /// A call during evaluation.
@@ -18,12 +18,12 @@ pub(crate) struct Args<'c, 'v> {
     pub(crate) regex: Option<&'c Regex>,
 }
 
-pub(crate) type Run = for<'c, 'v> fn(Args<'c, 'v>) -> Result<Val<'v>, Fail>;
+pub(crate) type FunctionRun = for<'c, 'v> fn(Args<'c, 'v>) -> Result<Val<'v>, Fail>;
 
 /// A function with all its overloads.
 pub(crate) struct Function {
     pub(crate) overloads: Vec<Overload>,
-    pub(crate) run: Run,
+    pub(crate) run: FunctionRun,
 }
 
 impl std::fmt::Debug for Function {
@@ -51,23 +51,23 @@ pub(crate) enum Sign {
 
 impl Sign {
     /// Returns the type, with `letters` for the type parameters.
-    pub(crate) fn with<'s>(&self, letters: &[Type<'s>]) -> Type<'s> {
+    pub(crate) fn with<'s>(&self, letters: &[CelType<'s>]) -> CelType<'s> {
         match self {
             Self::Plain(name) => plain(name),
-            Self::Letter(letter) => letters.get(usize::from(*letter)).cloned().unwrap_or(Type::Dyn),
-            Self::List(inner) => Type::list(inner.with(letters)),
-            Self::Map(key, value) => Type::Map(Rc::new((key.with(letters), value.with(letters)))),
-            Self::Optional(inner) => Type::optional(inner.with(letters)),
-            Self::Type(inner) => Type::Kind(Rc::new(inner.with(letters))),
+            Self::Letter(letter) => letters.get(usize::from(*letter)).cloned().unwrap_or(CelType::Dyn),
+            Self::List(inner) => CelType::list(inner.with(letters)),
+            Self::Map(key, value) => CelType::Map(Rc::new((key.with(letters), value.with(letters)))),
+            Self::Optional(inner) => CelType::optional(inner.with(letters)),
+            Self::Type(inner) => CelType::Kind(Rc::new(inner.with(letters))),
         }
     }
 }
 
 /// A name, its implementation, and its signatures. A signature with a leading dot is a member call.
-pub(crate) type Row = (&'static str, Run, &'static [&'static str]);
+pub(crate) type FunctionRow = (&'static str, FunctionRun, &'static [&'static str]);
 
 static FUNCTIONS: LazyLock<HashMap<&'static str, Function>> = LazyLock::new(|| {
-    let function = |(name, run, signatures): &Row| {
+    let function = |(name, run, signatures): &FunctionRow| {
         (*name, Function { overloads: signatures.iter().map(|text| overload(text)).collect(), run: *run })
     };
     ROWS.iter().map(function).collect()
@@ -78,19 +78,19 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.get(name)
 }
 
-fn plain<'s>(name: &'static str) -> Type<'s> {
+fn plain<'s>(name: &'static str) -> CelType<'s> {
     match name {
-        "dyn" => Type::Dyn,
-        "null" => Type::Null,
-        "bool" => Type::Bool,
-        "int" => Type::Int,
-        "uint" => Type::Uint,
-        "double" => Type::Double,
-        "string" => Type::String,
-        "bytes" => Type::Bytes,
-        "duration" => Type::Duration,
-        "timestamp" => Type::Timestamp,
-        other => Type::Named(other),
+        "dyn" => CelType::Dyn,
+        "null" => CelType::Null,
+        "bool" => CelType::Bool,
+        "int" => CelType::Int,
+        "uint" => CelType::Uint,
+        "double" => CelType::Double,
+        "string" => CelType::String,
+        "bytes" => CelType::Bytes,
+        "duration" => CelType::Duration,
+        "timestamp" => CelType::Timestamp,
+        other => CelType::Named(other),
     }
 }
 

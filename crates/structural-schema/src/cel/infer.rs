@@ -4,15 +4,15 @@ use std::rc::Rc;
 
 use super::super::duration;
 use super::super::pattern;
-use super::ast::{Call, Element, Expr, Fold, Kind, Way};
+use super::ast::{Element, Expr, ExprKind, Fold, FoldWay, FunctionCall};
 use super::check::{Checker, dotted};
 use super::format_check;
 use super::functions::{self, Function};
 use super::literal::Literal;
-use super::types::Type;
+use super::types::CelType;
 
 impl<'s> Checker<'s> {
-    pub(super) fn call(&mut self, call: &mut Call, at: usize) -> Type<'s> {
+    pub(super) fn call(&mut self, call: &mut FunctionCall, at: usize) -> CelType<'s> {
         // A member call can also be a function with a dotted name.
         if call.is_member
             && let Some(prefix) = call.args.first().and_then(dotted)
@@ -27,8 +27,8 @@ impl<'s> Checker<'s> {
         }
         let mixed_before = self.mixed_allowed;
         self.mixed_allowed = call.name == "format";
-        let args: Vec<Type<'s>> = match call.args.as_mut_slice() {
-            [text, Expr { kind: Kind::List(values), .. }] if call.is_member && call.name == "format" => {
+        let args: Vec<CelType<'s>> = match call.args.as_mut_slice() {
+            [text, Expr { kind: ExprKind::List(values), .. }] if call.is_member && call.name == "format" => {
                 vec![self.expr(text), self.format(text, values, at)]
             }
             args => args.iter_mut().map(|arg| self.expr(arg)).collect(),
@@ -46,21 +46,21 @@ impl<'s> Checker<'s> {
     }
 
     /// Checks the arguments of a format, each against its own clause.
-    fn format(&mut self, text: &Expr, values: &mut [Element], at: usize) -> Type<'s> {
+    fn format(&mut self, text: &Expr, values: &mut [Element], at: usize) -> CelType<'s> {
         let mut found = Vec::with_capacity(values.len());
         for value in values {
             let value_type = self.expr(&mut value.value);
             found.push((value.value.at, self.known.resolve(&value_type)));
         }
-        if let Kind::Literal(Literal::String(text)) = &text.kind {
+        if let ExprKind::Literal(Literal::String(text)) = &text.kind {
             self.wrong.extend(format_check::check(text, &found, at));
         }
-        Type::list(Type::Dyn)
+        CelType::list(CelType::Dyn)
     }
 
     /// Returns the result type of the matching overloads. They may differ.
-    fn resolve(&mut self, function: &'static Function, args: &[Type<'s>], is_member: bool) -> Option<Type<'s>> {
-        let mut result: Option<Type<'s>> = None;
+    fn resolve(&mut self, function: &'static Function, args: &[CelType<'s>], is_member: bool) -> Option<CelType<'s>> {
+        let mut result: Option<CelType<'s>> = None;
         for overload in &function.overloads {
             if overload.is_member != is_member || overload.params.len() != args.len() {
                 continue;
@@ -76,15 +76,15 @@ impl<'s> Checker<'s> {
             result = match result {
                 None => Some(found),
                 Some(earlier) if earlier.to_string() == found.to_string() => Some(earlier),
-                Some(_) => Some(Type::Dyn),
+                Some(_) => Some(CelType::Dyn),
             };
         }
         result
     }
 
     /// Checks arguments that are literals.
-    fn literals(&mut self, call: &mut Call) {
-        let Some(Expr { at, kind: Kind::Literal(Literal::String(text)), .. }) = call.args.last() else {
+    fn literals(&mut self, call: &mut FunctionCall) {
+        let Some(Expr { at, kind: ExprKind::Literal(Literal::String(text)), .. }) = call.args.last() else {
             if times_with_zone(call) {
                 let at = call.args.last().map_or(0, |arg| arg.at);
                 self.report(at, "a time zone must be written as a literal".to_owned());
@@ -113,19 +113,21 @@ impl<'s> Checker<'s> {
         }
     }
 
-    pub(super) fn fold(&mut self, fold: &mut Fold, at: usize) -> Type<'s> {
+    pub(super) fn fold(&mut self, fold: &mut Fold, at: usize) -> CelType<'s> {
         let range = self.expr(&mut fold.range);
         let range = self.known.resolve(&range);
         let (first, second) = match (&range, fold.way) {
-            (Type::Optional(inner), Way::OptionalMap | Way::OptionalFlatMap) => (inner.as_ref().clone(), Type::Dyn),
-            (Type::Dyn | Type::Any(_), _) => (Type::Dyn, Type::Dyn),
-            (_, Way::OptionalMap | Way::OptionalFlatMap) => {
-                let name = if fold.way == Way::OptionalMap { "optMap" } else { "optFlatMap" };
+            (CelType::Optional(inner), FoldWay::OptionalMap | FoldWay::OptionalFlatMap) => {
+                (inner.as_ref().clone(), CelType::Dyn)
+            }
+            (CelType::Dyn | CelType::Any(_), _) => (CelType::Dyn, CelType::Dyn),
+            (_, FoldWay::OptionalMap | FoldWay::OptionalFlatMap) => {
+                let name = if fold.way == FoldWay::OptionalMap { "optMap" } else { "optFlatMap" };
                 return self.no_overload(name, &[range], true, at);
             }
-            (Type::List(inner), _) if fold.second.is_some() => (Type::Int, inner.as_ref().clone()),
-            (Type::List(inner), _) => (inner.as_ref().clone(), Type::Dyn),
-            (Type::Map(pair), _) => (pair.0.clone(), pair.1.clone()),
+            (CelType::List(inner), _) if fold.second.is_some() => (CelType::Int, inner.as_ref().clone()),
+            (CelType::List(inner), _) => (inner.as_ref().clone(), CelType::Dyn),
+            (CelType::Map(pair), _) => (pair.0.clone(), pair.1.clone()),
             (other, _) => {
                 let what = format!(
                     "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
@@ -142,28 +144,28 @@ impl<'s> Checker<'s> {
             self.wants_bool(filter);
         }
         let result = match fold.way {
-            Way::All | Way::Exists | Way::ExistsOne => {
+            FoldWay::All | FoldWay::Exists | FoldWay::ExistsOne => {
                 self.wants_bool(&mut fold.body);
-                Type::Bool
+                CelType::Bool
             }
-            Way::Filter => {
+            FoldWay::Filter => {
                 self.wants_bool(&mut fold.body);
-                Type::list(first)
+                CelType::list(first)
             }
-            Way::Map => Type::list(self.expr(&mut fold.body)),
-            Way::SortBy => {
+            FoldWay::Map => CelType::list(self.expr(&mut fold.body)),
+            FoldWay::SortBy => {
                 self.expr(&mut fold.body);
                 range
             }
-            Way::TransformMap => Type::Map(Rc::new((first, self.expr(&mut fold.body)))),
-            Way::OptionalMap => Type::optional(self.expr(&mut fold.body)),
-            Way::OptionalFlatMap => self.expr(&mut fold.body),
+            FoldWay::TransformMap => CelType::Map(Rc::new((first, self.expr(&mut fold.body)))),
+            FoldWay::OptionalMap => CelType::optional(self.expr(&mut fold.body)),
+            FoldWay::OptionalFlatMap => self.expr(&mut fold.body),
         };
         self.names.truncate(before);
         result
     }
 }
 
-fn times_with_zone(call: &Call) -> bool {
+fn times_with_zone(call: &FunctionCall) -> bool {
     call.name.starts_with("get") && call.args.len() == 2
 }

@@ -3,7 +3,7 @@
 use super::literal::{Literal, unescape};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Token {
+pub(crate) enum CelToken {
     Literal(Literal),
     Name(String),
     /// An operator or a bracket.
@@ -15,7 +15,7 @@ pub(crate) enum Token {
 #[derive(Debug, Clone)]
 pub(crate) struct Placed {
     pub(crate) at: usize,
-    pub(crate) token: Token,
+    pub(crate) token: CelToken,
 }
 
 /// An error at a position of the text.
@@ -39,7 +39,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Placed>, Wrong> {
         lexer.skip_space();
         let at = lexer.at;
         let token = lexer.token()?;
-        let is_end = token == Token::End;
+        let is_end = token == CelToken::End;
         tokens.push(Placed { at, token });
         if is_end {
             return Ok(tokens);
@@ -79,9 +79,9 @@ impl Lexer<'_> {
         }
     }
 
-    fn token(&mut self) -> Result<Token, Wrong> {
+    fn token(&mut self) -> Result<CelToken, Wrong> {
         let Some(first) = self.peek(0) else {
-            return Ok(Token::End);
+            return Ok(CelToken::End);
         };
         if let Some(token) = self.quoted()? {
             return Ok(token);
@@ -90,15 +90,15 @@ impl Lexer<'_> {
             return self.number();
         }
         if first.is_ascii_alphabetic() || first == '_' {
-            return Ok(Token::Name(self.take_while(|char| char.is_ascii_alphanumeric() || char == '_')));
+            return Ok(CelToken::Name(self.take_while(|char| char.is_ascii_alphanumeric() || char == '_')));
         }
         if let Some(sign) = SIGNS.into_iter().find(|sign| self.starts_with(sign)) {
             self.at += sign.len();
-            return Ok(Token::Sign(sign));
+            return Ok(CelToken::Sign(sign));
         }
         if first == '!' {
             self.at += 1;
-            return Ok(Token::Sign("!"));
+            return Ok(CelToken::Sign("!"));
         }
         Err(self.wrong(self.at, format!("Syntax error: token recognition error at: '{first}'")))
     }
@@ -111,7 +111,7 @@ impl Lexer<'_> {
         self.chars[start..self.at].iter().collect()
     }
 
-    fn number(&mut self) -> Result<Token, Wrong> {
+    fn number(&mut self) -> Result<CelToken, Wrong> {
         let start = self.at;
         if self.peek(0) == Some('0') && matches!(self.peek(1), Some('x' | 'X')) {
             self.at += 2;
@@ -139,29 +139,29 @@ impl Lexer<'_> {
             return self.integer(start, &digits, 10);
         }
         match digits.parse::<f64>() {
-            Ok(double) if double.is_finite() => Ok(Token::Literal(Literal::Double(double))),
+            Ok(double) if double.is_finite() => Ok(CelToken::Literal(Literal::Double(double))),
             _ => Err(self.wrong(start, "invalid double literal")),
         }
     }
 
-    fn integer(&mut self, start: usize, digits: &str, radix: u32) -> Result<Token, Wrong> {
+    fn integer(&mut self, start: usize, digits: &str, radix: u32) -> Result<CelToken, Wrong> {
         let value = u64::from_str_radix(digits, radix);
         if matches!(self.peek(0), Some('u' | 'U')) {
             self.at += 1;
             return match value {
-                Ok(uint) => Ok(Token::Literal(Literal::Uint(uint))),
+                Ok(uint) => Ok(CelToken::Literal(Literal::Uint(uint))),
                 Err(_) => Err(self.wrong(start, "invalid uint literal")),
             };
         }
         // The smallest integer has no positive counterpart, so the parser applies its sign.
         match value {
-            Ok(uint) if uint <= 1 << 63 => Ok(Token::Literal(Literal::Int((uint as i64).wrapping_abs()))),
+            Ok(uint) if uint <= 1 << 63 => Ok(CelToken::Literal(Literal::Int((uint as i64).wrapping_abs()))),
             _ => Err(self.wrong(start, "invalid int literal")),
         }
     }
 
     /// Reads a string or bytes literal in any of its notations.
-    fn quoted(&mut self) -> Result<Option<Token>, Wrong> {
+    fn quoted(&mut self) -> Result<Option<CelToken>, Wrong> {
         let (mut is_raw, mut is_bytes, mut prefix) = (false, false, 0);
         while prefix < 2 {
             match self.peek(prefix) {
@@ -195,10 +195,10 @@ impl Lexer<'_> {
         let bytes = if is_raw { Ok(content.into_bytes()) } else { unescape(&content, is_bytes) };
         let bytes = bytes.map_err(|what| self.wrong(start, what))?;
         if is_bytes {
-            return Ok(Some(Token::Literal(Literal::Bytes(bytes))));
+            return Ok(Some(CelToken::Literal(Literal::Bytes(bytes))));
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Some(Token::Literal(Literal::String(text)))),
+            Ok(text) => Ok(Some(CelToken::Literal(Literal::String(text)))),
             Err(_) => Err(self.wrong(start, "invalid unicode code point")),
         }
     }

@@ -1,6 +1,6 @@
 //! All functions of the expression language.
 
-use super::functions::Row;
+use super::functions::FunctionRow;
 use super::{compare, convert, format, lists, net, operators, optional, quantity, strings, times, url};
 
 const COMPARED: &[&str] = &[
@@ -44,7 +44,7 @@ const EXTREME: &[&str] = &[
 ];
 const INDEX: &[&str] = &[".string,string -> int", ".string,string,int -> int", ".list(A),A -> int"];
 
-pub(crate) const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[FunctionRow] = &[
     ("_==_", compare::equal, &["A,A -> bool"]),
     ("_!=_", compare::unequal, &["A,A -> bool"]),
     ("_<_", compare::less, COMPARED),

@@ -1,6 +1,6 @@
 //! Macros: calls that bind names, or test for presence.
 
-use super::ast::{Expr, Fold, Kind, Mode, Way};
+use super::ast::{Expr, ExprKind, Fold, FoldWay, Mode};
 use super::lexer::Wrong;
 use super::parser::call;
 
@@ -10,9 +10,9 @@ pub(crate) fn global(at: usize, name: &str, mut args: Vec<Expr>) -> Result<Expr,
         return call(at, name, false, args);
     }
     match args.pop() {
-        Some(Expr { kind: Kind::Select(mut select), .. }) if select.mode == Mode::Value => {
+        Some(Expr { kind: ExprKind::Select(mut select), .. }) if select.mode == Mode::Value => {
             select.mode = Mode::Presence;
-            Expr::new(at, Kind::Select(select))
+            Expr::new(at, ExprKind::Select(select))
         }
         other => {
             let at = other.map_or(at, |arg| arg.at);
@@ -24,22 +24,22 @@ pub(crate) fn global(at: usize, name: &str, mut args: Vec<Expr>) -> Result<Expr,
 /// Builds a call with a target, which is the first of `args`.
 pub(crate) fn member(at: usize, name: &str, args: Vec<Expr>) -> Result<Expr, Wrong> {
     let way = match (name, args.len() - 1) {
-        ("all", 2 | 3) => Way::All,
-        ("exists", 2 | 3) => Way::Exists,
-        ("exists_one" | "existsOne", 2 | 3) => Way::ExistsOne,
-        ("map", 2 | 3) => Way::Map,
-        ("filter", 2) => Way::Filter,
-        ("sortBy", 2) => Way::SortBy,
-        ("transformList", 3 | 4) => Way::Map,
-        ("transformMap", 3 | 4) => Way::TransformMap,
-        ("optMap", 2) => Way::OptionalMap,
-        ("optFlatMap", 2) => Way::OptionalFlatMap,
+        ("all", 2 | 3) => FoldWay::All,
+        ("exists", 2 | 3) => FoldWay::Exists,
+        ("exists_one" | "existsOne", 2 | 3) => FoldWay::ExistsOne,
+        ("map", 2 | 3) => FoldWay::Map,
+        ("filter", 2) => FoldWay::Filter,
+        ("sortBy", 2) => FoldWay::SortBy,
+        ("transformList", 3 | 4) => FoldWay::Map,
+        ("transformMap", 3 | 4) => FoldWay::TransformMap,
+        ("optMap", 2) => FoldWay::OptionalMap,
+        ("optFlatMap", 2) => FoldWay::OptionalFlatMap,
         ("transformMapEntry", 3 | 4) => {
             return Err(Wrong { at, what: "transformMapEntry() is not supported by this server".to_owned() });
         }
         _ => return call(at, name, true, args),
     };
-    let has_two = name.starts_with("transform") || (way != Way::Map && args.len() == 4);
+    let has_two = name.starts_with("transform") || (way != FoldWay::Map && args.len() == 4);
     let mut args = args.into_iter();
     let (Some(range), Some(first)) = (args.next(), args.next()) else {
         return Err(Wrong { at, what: "Syntax error".to_owned() });
@@ -57,7 +57,7 @@ pub(crate) fn member(at: usize, name: &str, args: Vec<Expr>) -> Result<Expr, Wro
 
 fn variable(expr: &Expr) -> Result<String, Wrong> {
     match &expr.kind {
-        Kind::Name(name) => Ok(name.clone()),
+        ExprKind::Name(name) => Ok(name.clone()),
         _ => Err(Wrong { at: expr.at, what: "argument must be a simple name".to_owned() }),
     }
 }
@@ -65,7 +65,7 @@ fn variable(expr: &Expr) -> Result<String, Wrong> {
 /// Builds a fold. The last of `rest` is the body; one before it is the filter.
 fn fold(
     at: usize,
-    way: Way,
+    way: FoldWay,
     range: Expr,
     variable: String,
     second: Option<String>,
@@ -78,5 +78,5 @@ fn fold(
         return Err(Wrong { at, what: "duplicate variable name".to_owned() });
     }
     let fold = Fold { way, range, variable, second, filter: rest.pop(), body };
-    Expr::new(at, Kind::Fold(Box::new(fold)))
+    Expr::new(at, ExprKind::Fold(Box::new(fold)))
 }

@@ -1,8 +1,8 @@
 //! Parses tokens into a syntax tree.
 
 use super::super::limits;
-use super::ast::{Call, Expr, Kind, Mode, Select};
-use super::lexer::{Placed, Token, Wrong, tokens};
+use super::ast::{Expr, ExprKind, FunctionCall, Mode, Select};
+use super::lexer::{CelToken, Placed, Wrong, tokens};
 use super::literal::Literal;
 use super::macros;
 
@@ -18,17 +18,17 @@ pub(crate) fn parse(text: &str) -> Result<Expr, Wrong> {
     let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0 };
     let expr = parser.expression()?;
     match parser.peek() {
-        Token::End => Ok(expr),
+        CelToken::End => Ok(expr),
         other => Err(parser.wrong(unexpected(other))),
     }
 }
 
-pub(super) fn unexpected(token: &Token) -> String {
+pub(super) fn unexpected(token: &CelToken) -> String {
     match token {
-        Token::End => "Syntax error: mismatched input '<EOF>'".to_owned(),
-        Token::Sign(sign) => format!("Syntax error: mismatched input '{sign}'"),
-        Token::Name(name) => format!("Syntax error: mismatched input '{name}'"),
-        Token::Literal(_) => "Syntax error: mismatched input".to_owned(),
+        CelToken::End => "Syntax error: mismatched input '<EOF>'".to_owned(),
+        CelToken::Sign(sign) => format!("Syntax error: mismatched input '{sign}'"),
+        CelToken::Name(name) => format!("Syntax error: mismatched input '{name}'"),
+        CelToken::Literal(_) => "Syntax error: mismatched input".to_owned(),
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Parser {
 }
 
 impl Expr {
-    pub(crate) fn new(at: usize, kind: Kind) -> Result<Self, Wrong> {
+    pub(crate) fn new(at: usize, kind: ExprKind) -> Result<Self, Wrong> {
         let depth = 1 + deepest(&kind);
         if depth > 2 * limits::EXPRESSION_DEPTH {
             return Err(Wrong { at, what: "expression is nested too deeply".to_owned() });
@@ -48,17 +48,17 @@ impl Expr {
     }
 }
 
-fn deepest(kind: &Kind) -> usize {
+fn deepest(kind: &ExprKind) -> usize {
     let of = |exprs: &[Expr]| exprs.iter().map(|expr| expr.depth).max().unwrap_or(0);
     match kind {
-        Kind::Literal(_) | Kind::Name(_) | Kind::Type(_) => 0,
-        Kind::Select(select) => select.operand.depth,
-        Kind::Call(call) => of(&call.args),
-        Kind::And(exprs) | Kind::Or(exprs) => of(exprs),
-        Kind::Choice(exprs) => of(&exprs[..]),
-        Kind::List(elements) => elements.iter().map(|element| element.value.depth).max().unwrap_or(0),
-        Kind::Map(entries) => entries.iter().map(|entry| entry.key.depth.max(entry.value.depth)).max().unwrap_or(0),
-        Kind::Fold(fold) => {
+        ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Type(_) => 0,
+        ExprKind::Select(select) => select.operand.depth,
+        ExprKind::Call(call) => of(&call.args),
+        ExprKind::And(exprs) | ExprKind::Or(exprs) => of(exprs),
+        ExprKind::Choice(exprs) => of(&exprs[..]),
+        ExprKind::List(elements) => elements.iter().map(|element| element.value.depth).max().unwrap_or(0),
+        ExprKind::Map(entries) => entries.iter().map(|entry| entry.key.depth.max(entry.value.depth)).max().unwrap_or(0),
+        ExprKind::Fold(fold) => {
             let filter = fold.filter.as_ref().map_or(0, |filter| filter.depth);
             fold.range.depth.max(fold.body.depth).max(filter)
         }
@@ -66,9 +66,9 @@ fn deepest(kind: &Kind) -> usize {
 }
 
 /// Returns the precedence of an operator, and its function.
-fn binary(token: &Token) -> Option<(u8, &'static str)> {
-    let Token::Sign(sign) = token else {
-        return matches!(token, Token::Name(name) if name == "in").then_some((3, "@in"));
+fn binary(token: &CelToken) -> Option<(u8, &'static str)> {
+    let CelToken::Sign(sign) = token else {
+        return matches!(token, CelToken::Name(name) if name == "in").then_some((3, "@in"));
     };
     Some(match *sign {
         "||" => (1, "_||_"),
@@ -89,22 +89,22 @@ fn binary(token: &Token) -> Option<(u8, &'static str)> {
 }
 
 impl Parser {
-    pub(super) fn peek(&self) -> &Token {
-        self.tokens.get(self.next).map_or(&Token::End, |placed| &placed.token)
+    pub(super) fn peek(&self) -> &CelToken {
+        self.tokens.get(self.next).map_or(&CelToken::End, |placed| &placed.token)
     }
 
     pub(super) fn at(&self) -> usize {
         self.tokens.get(self.next).or(self.tokens.last()).map_or(0, |placed| placed.at)
     }
 
-    pub(super) fn advance(&mut self) -> Token {
+    pub(super) fn advance(&mut self) -> CelToken {
         let token = self.peek().clone();
         self.next += 1;
         token
     }
 
     pub(super) fn takes(&mut self, sign: &str) -> bool {
-        let found = matches!(self.peek(), Token::Sign(found) if *found == sign);
+        let found = matches!(self.peek(), CelToken::Sign(found) if *found == sign);
         self.next += usize::from(found);
         found
     }
@@ -128,7 +128,7 @@ impl Parser {
             let yes = self.binary(1)?;
             self.expect(":")?;
             let no = self.expression()?;
-            Expr::new(at, Kind::Choice(Box::new([condition, yes, no])))?
+            Expr::new(at, ExprKind::Choice(Box::new([condition, yes, no])))?
         } else {
             condition
         };
@@ -144,19 +144,19 @@ impl Parser {
             let right = self.binary(binding + 1)?;
             left = match (name, left.kind) {
                 // Chains are kept flat: they may be much longer than the nesting limit.
-                ("_&&_", Kind::And(mut all)) => {
+                ("_&&_", ExprKind::And(mut all)) => {
                     all.push(right);
-                    Expr::new(at, Kind::And(all))?
+                    Expr::new(at, ExprKind::And(all))?
                 }
-                ("_||_", Kind::Or(mut all)) => {
+                ("_||_", ExprKind::Or(mut all)) => {
                     all.push(right);
-                    Expr::new(at, Kind::Or(all))?
+                    Expr::new(at, ExprKind::Or(all))?
                 }
                 (name, kind) => {
                     let left = Expr { at: left.at, depth: left.depth, kind };
                     match name {
-                        "_&&_" => Expr::new(at, Kind::And(vec![left, right]))?,
-                        "_||_" => Expr::new(at, Kind::Or(vec![left, right]))?,
+                        "_&&_" => Expr::new(at, ExprKind::And(vec![left, right]))?,
+                        "_||_" => Expr::new(at, ExprKind::Or(vec![left, right]))?,
                         _ => call(at, name, false, vec![left, right])?,
                     }
                 }
@@ -168,15 +168,15 @@ impl Parser {
     fn unary(&mut self) -> Result<Expr, Wrong> {
         let at = self.at();
         let (sign, name) = match self.peek() {
-            Token::Sign("!") => ("!", "!_"),
-            Token::Sign("-") => ("-", "-_"),
+            CelToken::Sign("!") => ("!", "!_"),
+            CelToken::Sign("-") => ("-", "-_"),
             _ => return self.member(),
         };
         let mut times = 0;
         while self.takes(sign) {
             times += 1;
         }
-        let is_number = matches!(self.peek(), Token::Literal(Literal::Int(_) | Literal::Double(_)));
+        let is_number = matches!(self.peek(), CelToken::Literal(Literal::Int(_) | Literal::Double(_)));
         let mut operand = if sign == "-" && is_number {
             times -= 1;
             self.negative(at)?
@@ -192,16 +192,16 @@ impl Parser {
     /// Parses a number with its sign, which belongs to the literal.
     fn negative(&mut self, at: usize) -> Result<Expr, Wrong> {
         let literal = match self.advance() {
-            Token::Literal(Literal::Int(int)) => Literal::Int(int.wrapping_neg()),
-            Token::Literal(Literal::Double(double)) => Literal::Double(-double),
+            CelToken::Literal(Literal::Int(int)) => Literal::Int(int.wrapping_neg()),
+            CelToken::Literal(Literal::Double(double)) => Literal::Double(-double),
             _ => return Err(self.wrong("Syntax error")),
         };
-        let number = Expr::new(at, Kind::Literal(literal))?;
+        let number = Expr::new(at, ExprKind::Literal(literal))?;
         self.members(number)
     }
 
     fn member(&mut self) -> Result<Expr, Wrong> {
-        if matches!(self.peek(), Token::Literal(Literal::Int(i64::MIN))) {
+        if matches!(self.peek(), CelToken::Literal(Literal::Int(i64::MIN))) {
             return Err(self.wrong("invalid int literal"));
         }
         let primary = self.primary()?;
@@ -220,11 +220,11 @@ impl Parser {
                     operand = macros::member(open, &field, args)?;
                 } else {
                     let select = Select { operand, field, mode: Mode::Value };
-                    operand = Expr::new(at, Kind::Select(Box::new(select)))?;
+                    operand = Expr::new(at, ExprKind::Select(Box::new(select)))?;
                 }
             } else if self.takes(".?") {
                 let select = Select { operand, field: self.name()?, mode: Mode::Optional };
-                operand = Expr::new(at, Kind::Select(Box::new(select)))?;
+                operand = Expr::new(at, ExprKind::Select(Box::new(select)))?;
             } else if self.takes("[?") {
                 let index = self.expression()?;
                 self.expect("]")?;
@@ -241,7 +241,7 @@ impl Parser {
 
     fn name(&mut self) -> Result<String, Wrong> {
         match self.advance() {
-            Token::Name(name) if !matches!(name.as_str(), "true" | "false" | "null" | "in") => Ok(name),
+            CelToken::Name(name) if !matches!(name.as_str(), "true" | "false" | "null" | "in") => Ok(name),
             other => {
                 self.next -= 1;
                 Err(self.wrong(unexpected(&other)))
@@ -264,6 +264,6 @@ impl Parser {
 
 /// Builds a call whose function is not resolved yet.
 pub(crate) fn call(at: usize, name: &str, is_member: bool, args: Vec<Expr>) -> Result<Expr, Wrong> {
-    let call = Call { name: name.to_owned(), is_member, args, function: None, regex: None };
-    Expr::new(at, Kind::Call(Box::new(call)))
+    let call = FunctionCall { name: name.to_owned(), is_member, args, function: None, regex: None };
+    Expr::new(at, ExprKind::Call(Box::new(call)))
 }

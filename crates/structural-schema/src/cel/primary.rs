@@ -1,8 +1,8 @@
 //! Primary expressions: literals, names, lists and maps.
 
 use super::super::names;
-use super::ast::{Element, Entry, Expr, Kind};
-use super::lexer::{Token, Wrong};
+use super::ast::{Element, Expr, ExprKind, MapEntry};
+use super::lexer::{CelToken, Wrong};
 use super::literal::Literal;
 use super::macros;
 use super::parser::{Parser, unexpected};
@@ -11,17 +11,17 @@ impl Parser {
     pub(super) fn primary(&mut self) -> Result<Expr, Wrong> {
         let at = self.at();
         match self.advance() {
-            Token::Literal(literal) => Expr::new(at, Kind::Literal(literal)),
-            Token::Sign("(") => {
+            CelToken::Literal(literal) => Expr::new(at, ExprKind::Literal(literal)),
+            CelToken::Sign("(") => {
                 let expr = self.expression()?;
                 self.expect(")")?;
                 Ok(expr)
             }
-            Token::Sign(open @ ("[" | "[?")) => self.list(at, open),
-            Token::Sign(open @ ("{" | "{?")) => self.map(at, open),
+            CelToken::Sign(open @ ("[" | "[?")) => self.list(at, open),
+            CelToken::Sign(open @ ("{" | "{?")) => self.map(at, open),
             // A leading dot means the root scope, which is the only one.
-            Token::Sign(".") => self.primary_name(self.at()),
-            Token::Name(_) => {
+            CelToken::Sign(".") => self.primary_name(self.at()),
+            CelToken::Name(_) => {
                 self.next -= 1;
                 self.primary_name(at)
             }
@@ -35,7 +35,7 @@ impl Parser {
     }
 
     fn primary_name(&mut self, at: usize) -> Result<Expr, Wrong> {
-        let Token::Name(name) = self.advance() else {
+        let CelToken::Name(name) = self.advance() else {
             self.next -= 1;
             return Err(self.wrong(unexpected(self.peek())));
         };
@@ -46,7 +46,7 @@ impl Parser {
             _ => None,
         };
         if let Some(literal) = literal {
-            return Expr::new(at, Kind::Literal(literal));
+            return Expr::new(at, ExprKind::Literal(literal));
         }
         if names::is_reserved(&name) {
             return Err(Wrong { at, what: format!("reserved identifier: {name}") });
@@ -56,7 +56,7 @@ impl Parser {
             let args = self.arguments(")")?;
             return macros::global(open, &name, args);
         }
-        Expr::new(at, Kind::Name(name))
+        Expr::new(at, ExprKind::Name(name))
     }
 
     fn list(&mut self, at: usize, open: &str) -> Result<Expr, Wrong> {
@@ -71,7 +71,7 @@ impl Parser {
                 break;
             }
         }
-        Expr::new(at, Kind::List(elements))
+        Expr::new(at, ExprKind::List(elements))
     }
 
     fn map(&mut self, at: usize, open: &str) -> Result<Expr, Wrong> {
@@ -81,13 +81,13 @@ impl Parser {
             is_optional = is_optional || self.takes("?");
             let key = self.expression()?;
             self.expect(":")?;
-            entries.push(Entry { key, value: self.expression()?, is_optional });
+            entries.push(MapEntry { key, value: self.expression()?, is_optional });
             is_optional = false;
             if !self.takes(",") {
                 self.expect("}")?;
                 break;
             }
         }
-        Expr::new(at, Kind::Map(entries))
+        Expr::new(at, ExprKind::Map(entries))
     }
 }

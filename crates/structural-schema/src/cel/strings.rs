@@ -3,15 +3,15 @@
 use regex::Regex;
 use std::borrow::Cow;
 
-use super::super::pattern;
+use super::super::pattern::{self, Translated};
 use super::functions::Args;
 use super::lists;
 use super::meter::{Fail, Meter};
-use super::value::{Text, Val};
+use super::value::{CelText, Val};
 
 type Found<'v> = Result<Val<'v>, Fail>;
 
-fn two<'c, 'v>(call: &mut Args<'c, 'v>) -> Result<(&'c Text<'v>, &'c Text<'v>), Fail> {
+fn two<'c, 'v>(call: &mut Args<'c, 'v>) -> Result<(&'c CelText<'v>, &'c CelText<'v>), Fail> {
     let [Val::String(a), Val::String(b)] = call.args else {
         return Err(Fail::no_overload());
     };
@@ -41,8 +41,7 @@ fn regex<'c>(call_regex: Option<&'c Regex>, text: &str, meter: &mut Meter) -> Re
         return Ok(Cow::Borrowed(regex));
     }
     meter.spend(100)?;
-    let parts = pattern::parts(text).map_err(Fail::Error)?;
-    meter.spend(4 * parts as u64)?;
+    meter.spend(4 * Translated::of(text).parts as u64)?;
     pattern::compile(text).map(Cow::Owned).map_err(Fail::Error)
 }
 

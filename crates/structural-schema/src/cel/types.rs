@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 
 use super::super::names;
-use super::super::node::{Kind, Node};
+use super::super::node::{NodeKind, SchemaNode};
 
 /// The type of an expression.
 #[derive(Clone)]
-pub(crate) enum Type<'s> {
+pub(crate) enum CelType<'s> {
     /// A type that is only known at run time.
     Dyn,
     Null,
@@ -21,54 +21,54 @@ pub(crate) enum Type<'s> {
     Bytes,
     Duration,
     Timestamp,
-    List(Rc<Type<'s>>),
-    Map(Rc<(Type<'s>, Type<'s>)>),
-    Optional(Rc<Type<'s>>),
+    List(Rc<CelType<'s>>),
+    Map(Rc<(CelType<'s>, CelType<'s>)>),
+    Optional(Rc<CelType<'s>>),
     /// The type of a type.
-    Kind(Rc<Type<'s>>),
+    Kind(Rc<CelType<'s>>),
     /// An object with the members of its schema, and with those of every resource if it is one.
-    Object(&'s Node, bool),
+    Object(&'s SchemaNode, bool),
     Named(&'static str),
     /// A type parameter: equal numbers mean equal types.
     Any(usize),
 }
 
-impl<'s> Type<'s> {
-    pub(crate) fn list(inner: Type<'s>) -> Self {
+impl<'s> CelType<'s> {
+    pub(crate) fn list(inner: CelType<'s>) -> Self {
         Self::List(Rc::new(inner))
     }
 
-    pub(crate) fn optional(inner: Type<'s>) -> Self {
+    pub(crate) fn optional(inner: CelType<'s>) -> Self {
         Self::Optional(Rc::new(inner))
     }
 
     /// Returns the type of values of a schema, or `None` if expressions cannot see them.
-    pub(crate) fn of(node: &'s Node, is_resource: bool) -> Option<Self> {
+    pub(crate) fn of(node: &'s SchemaNode, is_resource: bool) -> Option<Self> {
         if node.int_or_string {
             return Some(Self::Dyn);
         }
-        let of_inner = |inner: &'s Node| Self::of(inner, inner.embedded);
+        let of_inner = |inner: &'s SchemaNode| Self::of(inner, inner.embedded);
         Some(match node.kind {
-            Kind::Array => Self::list(of_inner(node.items.as_deref()?)?),
-            Kind::Object => match node.additional.schema() {
+            NodeKind::Array => Self::list(of_inner(node.items.as_deref()?)?),
+            NodeKind::Object => match node.additional.schema() {
                 Some(inner) => Self::Map(Rc::new((Self::String, of_inner(inner)?))),
                 None => Self::Object(node, is_resource),
             },
-            Kind::String => match node.checks.format.as_str() {
+            NodeKind::String => match node.checks.format.as_str() {
                 "byte" => Self::Bytes,
                 "duration" => Self::Duration,
                 "date" | "date-time" => Self::Timestamp,
                 _ => Self::String,
             },
-            Kind::Boolean => Self::Bool,
-            Kind::Number => Self::Double,
-            Kind::Integer => Self::Int,
-            Kind::Unset | Kind::Other(_) => return None,
+            NodeKind::Boolean => Self::Bool,
+            NodeKind::Number => Self::Double,
+            NodeKind::Integer => Self::Int,
+            NodeKind::Unset | NodeKind::Other(_) => return None,
         })
     }
 
     /// Returns the type of a member by its name in expressions.
-    pub(crate) fn field(node: &'s Node, is_resource: bool, name: &str) -> Option<Self> {
+    pub(crate) fn field(node: &'s SchemaNode, is_resource: bool, name: &str) -> Option<Self> {
         let property = names::unescape(name)?;
         if names::escape(&property)? != name && !names::is_reserved(name) {
             return None;
@@ -78,15 +78,15 @@ impl<'s> Type<'s> {
     }
 }
 
-static METADATA: LazyLock<Node> = LazyLock::new(|| {
-    let text = || Node { kind: Kind::String, ..Node::default() };
+static METADATA: LazyLock<SchemaNode> = LazyLock::new(|| {
+    let text = || SchemaNode { kind: NodeKind::String, ..SchemaNode::default() };
     let properties = [("name".to_owned(), text()), ("generateName".to_owned(), text())];
-    Node { kind: Kind::Object, properties: properties.into_iter().collect(), ..Node::default() }
+    SchemaNode { kind: NodeKind::Object, properties: properties.into_iter().collect(), ..SchemaNode::default() }
 });
-static TEXT: LazyLock<Node> = LazyLock::new(|| Node { kind: Kind::String, ..Node::default() });
+static TEXT: LazyLock<SchemaNode> = LazyLock::new(|| SchemaNode { kind: NodeKind::String, ..SchemaNode::default() });
 
 /// Returns the schema of a property in expressions: every resource has a type and names.
-pub(crate) fn member<'s>(node: &'s Node, is_resource: bool, name: &str) -> Option<&'s Node> {
+pub(crate) fn member<'s>(node: &'s SchemaNode, is_resource: bool, name: &str) -> Option<&'s SchemaNode> {
     match name {
         "kind" | "apiVersion" if is_resource => Some(&TEXT),
         "metadata" if is_resource => Some(&METADATA),
@@ -94,7 +94,7 @@ pub(crate) fn member<'s>(node: &'s Node, is_resource: bool, name: &str) -> Optio
     }
 }
 
-impl fmt::Display for Type<'_> {
+impl fmt::Display for CelType<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dyn | Self::Any(_) => out.write_str("dyn"),
@@ -119,30 +119,30 @@ impl fmt::Display for Type<'_> {
 
 /// The bindings of type parameters.
 #[derive(Default)]
-pub(crate) struct Known<'s> {
-    any: Vec<Option<Type<'s>>>,
+pub(crate) struct KnownTypes<'s> {
+    any: Vec<Option<CelType<'s>>>,
     /// The order of the bindings, so that they can be undone.
     learnt: Vec<usize>,
 }
 
 /// The number of bindings at some time.
-pub(crate) struct Mark {
+pub(crate) struct BindingMark {
     any: usize,
     learnt: usize,
 }
 
-impl<'s> Known<'s> {
-    pub(crate) fn fresh(&mut self) -> Type<'s> {
+impl<'s> KnownTypes<'s> {
+    pub(crate) fn fresh(&mut self) -> CelType<'s> {
         self.any.push(None);
-        Type::Any(self.any.len() - 1)
+        CelType::Any(self.any.len() - 1)
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark { any: self.any.len(), learnt: self.learnt.len() }
+    pub(crate) fn mark(&self) -> BindingMark {
+        BindingMark { any: self.any.len(), learnt: self.learnt.len() }
     }
 
     /// Undoes the bindings since the mark, after an overload that did not match.
-    pub(crate) fn forget(&mut self, mark: &Mark) {
+    pub(crate) fn forget(&mut self, mark: &BindingMark) {
         for index in self.learnt.drain(mark.learnt..) {
             if let Some(slot) = self.any.get_mut(index) {
                 *slot = None;
@@ -152,27 +152,27 @@ impl<'s> Known<'s> {
     }
 
     /// Returns the type with all known parameters replaced.
-    pub(crate) fn resolve(&self, held: &Type<'s>) -> Type<'s> {
+    pub(crate) fn resolve(&self, held: &CelType<'s>) -> CelType<'s> {
         match held {
-            Type::Any(index) => match self.any.get(*index) {
+            CelType::Any(index) => match self.any.get(*index) {
                 Some(Some(found)) => self.resolve(found),
                 _ => held.clone(),
             },
-            Type::List(inner) => Type::list(self.resolve(inner)),
-            Type::Optional(inner) => Type::optional(self.resolve(inner)),
-            Type::Kind(inner) => Type::Kind(Rc::new(self.resolve(inner))),
-            Type::Map(pair) => Type::Map(Rc::new((self.resolve(&pair.0), self.resolve(&pair.1)))),
+            CelType::List(inner) => CelType::list(self.resolve(inner)),
+            CelType::Optional(inner) => CelType::optional(self.resolve(inner)),
+            CelType::Kind(inner) => CelType::Kind(Rc::new(self.resolve(inner))),
+            CelType::Map(pair) => CelType::Map(Rc::new((self.resolve(&pair.0), self.resolve(&pair.1)))),
             other => other.clone(),
         }
     }
 
     /// Returns whether a value of type `found` is valid for `wanted`, and binds type parameters.
-    pub(crate) fn fits(&mut self, wanted: &Type<'s>, found: &Type<'s>) -> bool {
+    pub(crate) fn fits(&mut self, wanted: &CelType<'s>, found: &CelType<'s>) -> bool {
         let (wanted, found) = (self.resolve(wanted), self.resolve(found));
         match (&wanted, &found) {
-            (Type::Dyn, _) | (_, Type::Dyn) => true,
-            (Type::Any(a), Type::Any(b)) if a == b => true,
-            (Type::Any(index), other) | (other, Type::Any(index)) => {
+            (CelType::Dyn, _) | (_, CelType::Dyn) => true,
+            (CelType::Any(a), CelType::Any(b)) if a == b => true,
+            (CelType::Any(index), other) | (other, CelType::Any(index)) => {
                 if occurs(*index, other) {
                     return false;
                 }
@@ -182,30 +182,35 @@ impl<'s> Known<'s> {
                 }
                 true
             }
-            (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => self.fits(a, b),
+            (CelType::List(a), CelType::List(b)) | (CelType::Optional(a), CelType::Optional(b)) => self.fits(a, b),
             // Any two types may be compared.
-            (Type::Kind(_), Type::Kind(_)) => true,
-            (Type::Map(a), Type::Map(b)) => self.fits(&a.0, &b.0) && self.fits(&a.1, &b.1),
-            (Type::Object(a, _), Type::Object(b, _)) => std::ptr::eq(*a, *b),
-            (Type::Named(a), Type::Named(b)) => a == b,
-            (held, Type::Null) | (Type::Null, held) => is_nullable(held),
+            (CelType::Kind(_), CelType::Kind(_)) => true,
+            (CelType::Map(a), CelType::Map(b)) => self.fits(&a.0, &b.0) && self.fits(&a.1, &b.1),
+            (CelType::Object(a, _), CelType::Object(b, _)) => std::ptr::eq(*a, *b),
+            (CelType::Named(a), CelType::Named(b)) => a == b,
+            (held, CelType::Null) | (CelType::Null, held) => is_nullable(held),
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         }
     }
 }
 
-fn is_nullable(held: &Type<'_>) -> bool {
+fn is_nullable(held: &CelType<'_>) -> bool {
     matches!(
         held,
-        Type::Null | Type::Object(..) | Type::Named(_) | Type::Optional(_) | Type::Duration | Type::Timestamp
+        CelType::Null
+            | CelType::Object(..)
+            | CelType::Named(_)
+            | CelType::Optional(_)
+            | CelType::Duration
+            | CelType::Timestamp
     )
 }
 
-fn occurs(index: usize, held: &Type<'_>) -> bool {
+fn occurs(index: usize, held: &CelType<'_>) -> bool {
     match held {
-        Type::Any(other) => index == *other,
-        Type::List(inner) | Type::Optional(inner) | Type::Kind(inner) => occurs(index, inner),
-        Type::Map(pair) => occurs(index, &pair.0) || occurs(index, &pair.1),
+        CelType::Any(other) => index == *other,
+        CelType::List(inner) | CelType::Optional(inner) | CelType::Kind(inner) => occurs(index, inner),
+        CelType::Map(pair) => occurs(index, &pair.0) || occurs(index, &pair.1),
         _ => false,
     }
 }

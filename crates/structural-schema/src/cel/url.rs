@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 
-use super::super::golang::quote;
-use super::super::url::{Url, parse, parse_request};
+use super::super::url::{Url, parse};
 use super::functions::Args;
 use super::meter::Fail;
-use super::value::{Key, Val};
+use super::value::{MapKey, Val};
 
 type Found<'v> = Result<Val<'v>, Fail>;
 
@@ -20,16 +19,12 @@ fn text<'c>(call: &'c mut Args<'_, '_>) -> Result<&'c str, Fail> {
 
 pub(crate) fn to_url<'v>(mut call: Args<'_, 'v>) -> Found<'v> {
     let text = text(&mut call)?;
-    let wrong = |why: String| Fail::error(format!("URL parse error during conversion from string: {why}"));
-    parse_request(text).map_err(wrong)?;
-    match parse(text, true) {
-        Ok(url) => Ok(Val::Url(Rc::new(url))),
-        Err(why) => Err(wrong(format!("parse {}: {why}", quote(text)))),
-    }
+    let url = parse(text).ok_or_else(|| Fail::error("URL parse error during conversion from string".to_owned()))?;
+    Ok(Val::Url(Rc::new(url)))
 }
 
 pub(crate) fn is_url<'v>(mut call: Args<'_, 'v>) -> Found<'v> {
-    Ok(Val::Bool(parse_request(text(&mut call)?).is_ok()))
+    Ok(Val::Bool(parse(text(&mut call)?).is_some()))
 }
 
 fn part<'v>(call: Args<'_, 'v>, part: impl FnOnce(&Url) -> String) -> Found<'v> {
@@ -68,6 +63,6 @@ pub(crate) fn query<'v>(call: Args<'_, 'v>) -> Found<'v> {
     };
     call.meter.spend(url.query.len() as u64)?;
     let list = |values: Vec<String>| Val::list(values.into_iter().map(Val::text).collect());
-    let map = url.query_map().into_iter().map(|(name, values)| (Key::String(name.into()), list(values)));
+    let map = url.query_map().into_iter().map(|(name, values)| (MapKey::String(name.into()), list(values)));
     Ok(Val::Map(Rc::new(map.collect())))
 }

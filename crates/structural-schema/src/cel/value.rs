@@ -7,19 +7,19 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use super::super::duration::Timestamp;
-use super::super::node::Node;
+use super::super::node::SchemaNode;
 use super::super::quantity::Quantity;
 use super::super::url::Url;
 use super::net::Cidr;
 
 /// A borrowed or an owned string.
 #[derive(Debug, Clone)]
-pub(crate) enum Text<'v> {
+pub(crate) enum CelText<'v> {
     Borrowed(&'v str),
     Made(Rc<str>),
 }
 
-impl Text<'_> {
+impl CelText<'_> {
     /// Returns a shared string for a map: a copy, if it is borrowed.
     pub(crate) fn shared(&self) -> Rc<str> {
         match self {
@@ -29,7 +29,7 @@ impl Text<'_> {
     }
 }
 
-impl Deref for Text<'_> {
+impl Deref for CelText<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -42,7 +42,7 @@ impl Deref for Text<'_> {
 
 /// A key of a map from an expression.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
+pub(crate) enum MapKey {
     Bool(bool),
     Int(i64),
     Uint(u64),
@@ -57,19 +57,19 @@ pub(crate) enum Val<'v> {
     Int(i64),
     Uint(u64),
     Double(f64),
-    String(Text<'v>),
+    String(CelText<'v>),
     Bytes(Rc<[u8]>),
     /// Nanoseconds.
     Duration(i64),
     Timestamp(Timestamp),
     List(Rc<Vec<Val<'v>>>),
-    Map(Rc<BTreeMap<Key, Val<'v>>>),
+    Map(Rc<BTreeMap<MapKey, Val<'v>>>),
     Optional(Option<Rc<Val<'v>>>),
     Type(&'static str),
     /// A list of the object, viewed through its schema.
-    Items(&'v [Value], &'v Node),
+    Items(&'v [Value], &'v SchemaNode),
     /// A map or object of the object.
-    Members(Members<'v>),
+    Members(ObjectMembers<'v>),
     /// A value without a schema.
     Raw(&'v Value),
     Quantity(Quantity),
@@ -81,15 +81,15 @@ pub(crate) enum Val<'v> {
 
 /// A map or object of the object, viewed through its schema.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Members<'v> {
+pub(crate) struct ObjectMembers<'v> {
     pub(crate) map: &'v Map<String, Value>,
-    pub(crate) node: &'v Node,
+    pub(crate) node: &'v SchemaNode,
     pub(crate) is_resource: bool,
 }
 
 impl<'v> Val<'v> {
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self::String(Text::Made(text.into().into()))
+        Self::String(CelText::Made(text.into().into()))
     }
 
     pub(crate) fn list(items: Vec<Val<'v>>) -> Self {

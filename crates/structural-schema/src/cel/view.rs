@@ -6,15 +6,15 @@ use std::rc::Rc;
 use super::super::duration::{self, Timestamp};
 use super::super::golang::{self, Num};
 use super::super::names;
-use super::super::node::{Kind, Node};
+use super::super::node::{NodeKind, SchemaNode};
 use super::meter::{Fail, Meter};
 use super::types;
-use super::value::{Key, Members, Text, Val};
+use super::value::{CelText, MapKey, ObjectMembers, Val};
 
 /// Returns a value of the object for an expression.
 pub(crate) fn view<'v>(
     value: &'v Value,
-    node: &'v Node,
+    node: &'v SchemaNode,
     is_resource: bool,
     meter: &mut Meter,
 ) -> Result<Val<'v>, Fail> {
@@ -27,22 +27,22 @@ pub(crate) fn view<'v>(
     }
     if node.int_or_string {
         return match value {
-            Value::String(text) => Ok(Val::String(Text::Borrowed(text))),
+            Value::String(text) => Ok(Val::String(CelText::Borrowed(text))),
             Value::Number(number) if number.is_i64() => Ok(Val::Int(number.as_i64().unwrap_or(0))),
             _ => Err(Fail::error("invalid data, expected XIntOrString value to be either a string or integer")),
         };
     }
     match (&node.kind, value) {
-        (Kind::Object, Value::Object(map)) => Ok(Val::Members(Members { map, node, is_resource })),
-        (Kind::Array, Value::Array(items)) => Ok(Val::Items(items, node)),
-        (Kind::String, Value::String(text)) => formatted(text, &node.checks.format, meter),
-        (Kind::Boolean, Value::Bool(bool)) => Ok(Val::Bool(*bool)),
-        (Kind::Number, Value::Number(number)) => Ok(Val::Double(golang::number(number).as_float())),
-        (Kind::Integer, Value::Number(number)) => match golang::number(number) {
+        (NodeKind::Object, Value::Object(map)) => Ok(Val::Members(ObjectMembers { map, node, is_resource })),
+        (NodeKind::Array, Value::Array(items)) => Ok(Val::Items(items, node)),
+        (NodeKind::String, Value::String(text)) => formatted(text, &node.checks.format, meter),
+        (NodeKind::Boolean, Value::Bool(bool)) => Ok(Val::Bool(*bool)),
+        (NodeKind::Number, Value::Number(number)) => Ok(Val::Double(golang::number(number).as_float())),
+        (NodeKind::Integer, Value::Number(number)) => match golang::number(number) {
             Num::Int(int) => Ok(Val::Int(int)),
             Num::Float(_) => Err(Fail::error("invalid data, expected int, got float64")),
         },
-        (Kind::Unset, value) if node.preserves => Ok(Val::Raw(value)),
+        (NodeKind::Unset, value) if node.preserves => Ok(Val::Raw(value)),
         (kind, value) => Err(Fail::error(format!("invalid data, expected {}", expected(kind, value)))),
     }
 }
@@ -56,23 +56,23 @@ pub(crate) fn untyped(value: &Value) -> Val<'_> {
             Num::Int(int) => Val::Int(int),
             Num::Float(float) => Val::Double(float),
         },
-        Value::String(text) => Val::String(Text::Borrowed(text)),
+        Value::String(text) => Val::String(CelText::Borrowed(text)),
         Value::Array(items) => Val::list(items.iter().map(untyped).collect()),
         Value::Object(members) => {
-            let entry = |(name, value): (&'_ String, _)| (Key::String(name.as_str().into()), untyped(value));
+            let entry = |(name, value): (&'_ String, _)| (MapKey::String(name.as_str().into()), untyped(value));
             Val::Map(Rc::new(members.iter().map(entry).collect()))
         }
     }
 }
 
 /// Returns the error of a value with another type than its schema.
-fn expected(kind: &Kind, value: &Value) -> String {
+fn expected(kind: &NodeKind, value: &Value) -> String {
     let wanted = match kind {
-        Kind::Object => return "a map for the provided schema with type=object".to_owned(),
-        Kind::Array => return "an array for the provided schema with type=array".to_owned(),
-        Kind::Integer => "int",
-        Kind::Number => "float",
-        Kind::Boolean => "bool",
+        NodeKind::Object => return "a map for the provided schema with type=object".to_owned(),
+        NodeKind::Array => return "an array for the provided schema with type=array".to_owned(),
+        NodeKind::Integer => "int",
+        NodeKind::Number => "float",
+        NodeKind::Boolean => "bool",
         _ => "string",
     };
     let found = match value {
@@ -95,7 +95,7 @@ fn formatted<'v>(text: &'v str, format: &str, meter: &mut Meter) -> Result<Val<'
         meter.copy(text.len())?;
     }
     match format {
-        "duration" => match duration::parse_loose(text) {
+        "duration" => match duration::parse(text) {
             Ok(nanos) => Ok(Val::Duration(nanos)),
             Err(why) => Err(Fail::error(format!("Invalid duration {text}: {why}"))),
         },
@@ -111,7 +111,7 @@ fn formatted<'v>(text: &'v str, format: &str, meter: &mut Meter) -> Result<Val<'
             Some(bytes) => Ok(Val::Bytes(bytes.into())),
             None => Err(Fail::error(format!("Invalid byte formatted string {text}"))),
         },
-        _ => Ok(Val::String(Text::Borrowed(text))),
+        _ => Ok(Val::String(CelText::Borrowed(text))),
     }
 }
 
@@ -143,13 +143,13 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-impl<'v> Members<'v> {
+impl<'v> ObjectMembers<'v> {
     /// Returns whether this is an object, whose names are escaped in expressions. Maps have any keys.
     pub(crate) fn is_object(self) -> bool {
         self.is_resource || !self.node.properties.is_empty()
     }
 
-    pub(crate) fn schema(self, property: &str) -> Option<&'v Node> {
+    pub(crate) fn schema(self, property: &str) -> Option<&'v SchemaNode> {
         if self.is_object() {
             types::member(self.node, self.is_resource, property)
         } else {
@@ -186,7 +186,7 @@ impl<'v> Members<'v> {
 /// Returns an element of a list.
 pub(crate) fn element<'v>(
     items: &'v [Value],
-    node: &'v Node,
+    node: &'v SchemaNode,
     index: usize,
     meter: &mut Meter,
 ) -> Option<Result<Val<'v>, Fail>> {
@@ -262,38 +262,38 @@ impl<'v> Val<'v> {
 }
 
 /// Looks up a key. Equal numbers of different kinds are the same key.
-fn map_get<'v>(map: &std::collections::BTreeMap<Key, Val<'v>>, key: &Val<'v>) -> Option<Val<'v>> {
-    let keys: [Option<Key>; 2] = match key {
-        Val::Bool(bool) => [Some(Key::Bool(*bool)), None],
-        Val::String(text) => [Some(Key::String(text.shared())), None],
-        Val::Int(int) => [Some(Key::Int(*int)), u64::try_from(*int).ok().map(Key::Uint)],
-        Val::Uint(uint) => [Some(Key::Uint(*uint)), i64::try_from(*uint).ok().map(Key::Int)],
+fn map_get<'v>(map: &std::collections::BTreeMap<MapKey, Val<'v>>, key: &Val<'v>) -> Option<Val<'v>> {
+    let keys: [Option<MapKey>; 2] = match key {
+        Val::Bool(bool) => [Some(MapKey::Bool(*bool)), None],
+        Val::String(text) => [Some(MapKey::String(text.shared())), None],
+        Val::Int(int) => [Some(MapKey::Int(*int)), u64::try_from(*int).ok().map(MapKey::Uint)],
+        Val::Uint(uint) => [Some(MapKey::Uint(*uint)), i64::try_from(*uint).ok().map(MapKey::Int)],
         Val::Double(double) if double.fract() == 0.0 && double.abs() < 9e15 => {
-            [Some(Key::Int(*double as i64)), (*double >= 0.0).then_some(Key::Uint(*double as u64))]
+            [Some(MapKey::Int(*double as i64)), (*double >= 0.0).then_some(MapKey::Uint(*double as u64))]
         }
         _ => [None, None],
     };
     keys.into_iter().flatten().find_map(|key| map.get(&key).cloned())
 }
 
-pub(crate) fn key_value<'v>(key: &Key) -> Val<'v> {
+pub(crate) fn key_value<'v>(key: &MapKey) -> Val<'v> {
     match key {
-        Key::Bool(bool) => Val::Bool(*bool),
-        Key::Int(int) => Val::Int(*int),
-        Key::Uint(uint) => Val::Uint(*uint),
-        Key::String(text) => Val::String(Text::Made(text.clone())),
+        MapKey::Bool(bool) => Val::Bool(*bool),
+        MapKey::Int(int) => Val::Int(*int),
+        MapKey::Uint(uint) => Val::Uint(*uint),
+        MapKey::String(text) => Val::String(CelText::Made(text.clone())),
     }
 }
 
 /// Returns a value as a map key.
-pub(crate) fn as_key(value: &Val<'_>, meter: &mut Meter) -> Result<Key, Fail> {
+pub(crate) fn as_key(value: &Val<'_>, meter: &mut Meter) -> Result<MapKey, Fail> {
     Ok(match value {
-        Val::Bool(bool) => Key::Bool(*bool),
-        Val::Int(int) => Key::Int(*int),
-        Val::Uint(uint) => Key::Uint(*uint),
+        Val::Bool(bool) => MapKey::Bool(*bool),
+        Val::Int(int) => MapKey::Int(*int),
+        Val::Uint(uint) => MapKey::Uint(*uint),
         Val::String(text) => {
             meter.copy(text.len())?;
-            Key::String(text.shared())
+            MapKey::String(text.shared())
         }
         other => return Err(Fail::error(format!("unsupported key type: {}", other.type_name()))),
     })

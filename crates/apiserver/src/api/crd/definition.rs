@@ -8,7 +8,7 @@ use super::check::check;
 use super::status_of;
 use crate::api::write::WriteOptions;
 use crate::hub::Hub;
-use crate::kinds::{Conversion, Field, Resource, Scale, View, is_built_in, storage_id};
+use crate::kinds::{Resource, Scale, SelectableField, StoredView, is_built_in, storage_id};
 use crate::status::Status;
 use crate::storage::state::Locked;
 
@@ -109,9 +109,9 @@ fn compile(spec: &Value) -> Vec<Resource> {
     resources.iter_mut().for_each(|resource| resource.rules.conversion.clone_from(&conversion));
     if let Some((stored, others)) = resources.split_first_mut() {
         for other in others {
-            other.rules.view = Some(View {
+            other.rules.view = Some(StoredView {
                 api_version: stored.api_version(),
-                change: Conversion::Renamed(&[]),
+                renamed: &[],
                 stored_schema: stored.schema.clone(),
             });
             other.rules.fields.clone_from(&stored.rules.fields);
@@ -143,7 +143,7 @@ fn resource_of(spec: &Value, version: &Value) -> Option<Resource> {
     rules.scale = scale(&version["subresources"]["scale"]);
     let paths = version["selectableFields"].as_array().into_iter().flatten();
     let paths = paths.filter_map(|field| field["jsonPath"].as_str());
-    rules.fields = paths.map(|path| Field::at(path.trim_start_matches('.'))).collect();
+    rules.fields = paths.map(|path| SelectableField::at(path.trim_start_matches('.'))).collect();
     Some(resource)
 }
 

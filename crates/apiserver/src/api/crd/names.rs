@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 use super::DEFINITIONS;
-use crate::storage::state::State;
+use crate::storage::state::LockedState;
 
 /// The outcome for the requested names of a CRD.
 pub(super) struct Names {
@@ -15,7 +15,7 @@ pub(super) struct Names {
 }
 
 /// Assigns to a CRD those of its names that no other CRD of its group has.
-pub(super) fn settle(state: &State, object: &Value) -> Names {
+pub(super) fn settle(state: &LockedState, object: &Value) -> Names {
     let (wanted, had) = (&object["spec"]["names"], &object["status"]["acceptedNames"]);
     let mut accepted = had.clone();
     if !accepted.is_object() {
@@ -63,22 +63,22 @@ fn words(value: &Value) -> impl Iterator<Item = &str> {
 }
 
 #[derive(Default)]
-struct Taken {
+struct TakenNames {
     resources: BTreeSet<String>,
     kinds: BTreeSet<String>,
 }
 
 /// Returns the names of the other CRDs in the group.
-fn taken(state: &State, object: &Value) -> Taken {
+fn taken(state: &LockedState, object: &Value) -> TakenNames {
     let (group, own) = (&object["spec"]["group"], &object["metadata"]["name"]);
-    let mut taken = Taken::default();
+    let mut taken = TakenNames::default();
     for name in others(state, group.as_str().unwrap_or_default(), own.as_str().unwrap_or_default()) {
         // The catalog has the names of CRDs that are served. The others are few.
         if let Some(served) = state.catalog.of_definition(&name) {
             taken.resources.extend([served.plural.clone(), served.singular.clone()]);
             taken.resources.extend(served.short_names.iter().cloned());
             taken.kinds.extend([served.kind.clone(), served.list_kind.clone()]);
-        } else if let Some((_, _, other)) = super::find(state, &name) {
+        } else if let Some(other) = super::look(state, &name).map(|stored| stored.value()) {
             let names = &other["status"]["acceptedNames"];
             let resources = ["plural", "singular", "shortNames"].into_iter().flat_map(|member| words(&names[member]));
             taken.resources.extend(resources.map(str::to_owned));
@@ -90,7 +90,7 @@ fn taken(state: &State, object: &Value) -> Taken {
 }
 
 /// Returns the names of the other CRDs of a group.
-pub(super) fn others(state: &State, group: &str, own: &str) -> Vec<String> {
+pub(super) fn others(state: &LockedState, group: &str, own: &str) -> Vec<String> {
     let Some(definitions) = state.catalog.named(DEFINITIONS) else { return Vec::new() };
     let keys = state.keys(definitions).map(|key| key.name());
     let other = |name: &&str| *name != own && name.split_once('.').is_some_and(|(_, of)| of == group);

@@ -4,8 +4,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use std::sync::Arc;
 
-use super::{ContinueToken, Listed};
-use crate::hub::pace::{Pace, Paced};
+use super::{ContinueToken, ListedObjects};
+use crate::hub::pace::{Paced, PauseRate};
 use crate::kinds::Resource;
 use crate::message::compress::THRESHOLD;
 use crate::message::reply::{Body, full_body, stream_body};
@@ -30,7 +30,7 @@ pub(crate) struct ListHead {
 }
 
 impl ListHead {
-    pub(crate) fn of(resource: &Arc<Resource>, listed: &Listed, form: Form) -> Self {
+    pub(crate) fn of(resource: &Arc<Resource>, listed: &ListedObjects, form: Form) -> Self {
         let revision = i64::try_from(listed.revision).unwrap_or(i64::MAX);
         let partial = form == Form::Metadata;
         Self {
@@ -74,8 +74,8 @@ impl ListHead {
 }
 
 /// Returns the body of a list of these items, sent at this pace.
-pub(crate) fn list_body(head: ListHead, items: Vec<Arc<StoredObject>>, pace: Option<Pace>) -> Body {
-    let mut chunks = Chunks { head, items: items.into_iter(), place: BodyProgress::Start, paced: Paced::new(pace) };
+pub(crate) fn list_body(head: ListHead, items: Vec<Arc<StoredObject>>, pace: Option<PauseRate>) -> Body {
+    let mut chunks = ListChunks { head, items: items.into_iter(), place: BodyProgress::Start, paced: Paced::new(pace) };
     let first = chunks.next().unwrap_or_default();
     if chunks.place == BodyProgress::Done {
         return full_body(first);
@@ -98,7 +98,7 @@ enum BodyProgress {
 }
 
 /// Makes one chunk of the list at a time, when it is polled.
-struct Chunks {
+struct ListChunks {
     head: ListHead,
     items: std::vec::IntoIter<Arc<StoredObject>>,
     place: BodyProgress,
@@ -106,7 +106,7 @@ struct Chunks {
     paced: Paced,
 }
 
-impl Iterator for Chunks {
+impl Iterator for ListChunks {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {

@@ -5,7 +5,7 @@ use crate::status::{Status, StatusCause};
 
 /// The options of a list request.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ListOptions {
+pub(crate) struct ListQuery {
     /// The maximum number of items; zero means all.
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
@@ -14,7 +14,7 @@ pub(crate) struct ListOptions {
     pub(crate) send_initial_events: Option<bool>,
 }
 
-impl ListOptions {
+impl ListQuery {
     /// Reads the parameters of a request.
     pub(crate) fn parse(query: &Query) -> Result<Self, Status> {
         Ok(Self {

@@ -3,9 +3,10 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::api::selector::Selector;
+use crate::api::selector::ObjectSelector;
 use crate::storage::collection::{Objects, between};
-use crate::storage::object::{Key, StoredObject};
+use crate::storage::key::StoreKey;
+use crate::storage::object::StoredObject;
 
 /// The objects of one answer, in order of their keys.
 #[derive(Debug, Default)]
@@ -18,7 +19,7 @@ pub(crate) struct Page {
 }
 
 /// Selects up to `limit` matching objects, from the key `start` on.
-pub(crate) fn page(objects: &Objects, selector: &Selector, start: Option<&str>, limit: Option<usize>) -> Page {
+pub(crate) fn page(objects: &Objects, selector: &ObjectSelector, start: Option<&str>, limit: Option<usize>) -> Page {
     if let Some(found) = point_lookup(objects, selector, start) {
         return found;
     }
@@ -40,11 +41,11 @@ pub(crate) fn page(objects: &Objects, selector: &Selector, start: Option<&str>, 
 }
 
 /// Looks up a single name in a single scope, without a walk.
-fn point_lookup(objects: &Objects, selector: &Selector, start: Option<&str>) -> Option<Page> {
+fn point_lookup(objects: &Objects, selector: &ObjectSelector, start: Option<&str>) -> Option<Page> {
     let name = selector.fields.name().filter(|_| start.is_none())?;
     let key = match (&selector.namespace, objects.get_min()) {
-        (Some(namespace), _) => Key::new(Some(namespace), name),
-        (None, Some((first, _))) if first.namespace().is_none() => Key::new(None, name),
+        (Some(namespace), _) => StoreKey::new(Some(namespace), name),
+        (None, Some((first, _))) if first.namespace().is_none() => StoreKey::new(None, name),
         _ => return None,
     };
     let items = objects.get(&key).filter(|object| selector.matches(object)).cloned().into_iter().collect();

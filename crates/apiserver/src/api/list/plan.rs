@@ -1,6 +1,6 @@
 //! Decides which state a list shows: one pure function of the options.
 
-use super::{ContinueToken, ListOptions};
+use super::{ContinueToken, ListQuery};
 use crate::hub::journal::AnsweredFrom;
 use crate::status::Status;
 
@@ -29,7 +29,7 @@ pub(crate) struct ListPlan {
 }
 
 /// Decides how a list is answered. `cached` says whether the resource has a watch cache.
-pub(crate) fn plan(options: &ListOptions, cached: bool) -> Result<ListPlan, Status> {
+pub(crate) fn plan(options: &ListQuery, cached: bool) -> Result<ListPlan, Status> {
     options.validate()?;
     let limit = Some(options.limit).filter(|limit| *limit > 0);
     if !options.continue_token.is_empty() {
@@ -49,7 +49,7 @@ pub(crate) fn plan(options: &ListOptions, cached: bool) -> Result<ListPlan, Stat
     Ok(ListPlan { at, limit, start: None, from: answered_from(at, cached) })
 }
 
-fn continued(options: &ListOptions, limit: Option<usize>, cached: bool) -> Result<ListPlan, Status> {
+fn continued(options: &ListQuery, limit: Option<usize>, cached: bool) -> Result<ListPlan, Status> {
     if !matches!(options.resource_version.as_str(), "" | "0") {
         return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
     }
@@ -85,12 +85,12 @@ mod tests {
     use super::*;
     use AnsweredFrom::{Cache, CacheSnapshot, Storage};
 
-    fn options(version_match: &str, version: &str, limit: usize) -> ListOptions {
-        ListOptions {
+    fn options(version_match: &str, version: &str, limit: usize) -> ListQuery {
+        ListQuery {
             version_match: version_match.into(),
             resource_version: version.into(),
             limit,
-            ..ListOptions::default()
+            ..ListQuery::default()
         }
     }
 
@@ -125,7 +125,7 @@ mod tests {
         let token = |revision| ContinueToken { revision, start: "a/b\0".into() }.encode();
         let with = |revision, version: &str, version_match: &str| {
             let continue_token = token(revision);
-            plan(&ListOptions { continue_token, ..options(version_match, version, 2) }, true)
+            plan(&ListQuery { continue_token, ..options(version_match, version, 2) }, true)
         };
         let found = with(9, "0", "").unwrap();
         assert_eq!((found.at, found.start.as_deref()), (At::Exactly(9), Some("a/b\0")));

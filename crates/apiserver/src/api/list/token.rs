@@ -18,7 +18,7 @@ pub(crate) struct ContinueToken {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Wire {
+struct WireToken {
     v: String,
     rv: i64,
     start: String,
@@ -26,7 +26,7 @@ struct Wire {
 
 impl ContinueToken {
     pub(crate) fn encode(&self) -> String {
-        let wire = Wire { v: TOKEN_VERSION.into(), rv: self.revision, start: self.start.clone() };
+        let wire = WireToken { v: TOKEN_VERSION.into(), rv: self.revision, start: self.start.clone() };
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(&wire).unwrap_or_default())
     }
 
@@ -36,7 +36,7 @@ impl ContinueToken {
             Status::bad_request(message)
         };
         let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|why| refuse(format!(": {why}")))?;
-        let wire: Wire = serde_json::from_slice(&bytes).map_err(|why| refuse(format!(": {why}")))?;
+        let wire: WireToken = serde_json::from_slice(&bytes).map_err(|why| refuse(format!(": {why}")))?;
         if wire.v != TOKEN_VERSION {
             return Err(refuse(format!(": server does not recognize this encoded version {:?}", wire.v)));
         }

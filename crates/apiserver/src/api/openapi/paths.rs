@@ -1,139 +1,20 @@
-//! The operations on each kind, by path.
+//! The operation that kubectl looks for: the patch of each kind, with its query parameters and media types.
 
 use serde_json::{Map, Value, json};
 
 use super::location;
 use super::schemas::{of_kind, reference};
-use super::types::{GroupVersionKind, ServedKind};
+use crate::kinds::Resource;
 
-/// Types that the operations of every kind use.
-pub(super) const TYPES: [&str; 3] = [STATUS, DELETE_OPTIONS, PATCH];
+/// The type of a patch.
+pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
-const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
-const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
-const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
-
-const WRITE: &[&str] = &["dryRun", "fieldManager", "fieldValidation"];
-const PATCHING: &[&str] = &["dryRun", "fieldManager", "fieldValidation", "force"];
-const DELETING: &[&str] = &["dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"];
-const LISTING: &[&str] = &[
-    "allowWatchBookmarks",
-    "continue",
-    "fieldSelector",
-    "labelSelector",
-    "limit",
-    "resourceVersion",
-    "resourceVersionMatch",
-    "sendInitialEvents",
-    "timeoutSeconds",
-    "watch",
-];
-
-/// The kind or subresource that is described.
-struct Target<'a> {
-    served: &'a ServedKind,
-    /// The kind that the operations read and write.
-    kind: GroupVersionKind,
-    type_name: &'a str,
-    /// The group and version in operation names, such as `AppsV1`.
-    group: String,
-    /// `Namespaced` or empty.
-    scope: &'static str,
-    /// `Status` or `Scale` for a subresource.
-    part: &'static str,
-    schemas: &'a Map<String, Value>,
-}
-
-/// Returns the paths of the kinds in a group and version.
-pub(super) fn paths(
-    group: &str,
-    version: &str,
-    kinds: &[ServedKind],
-    schemas: &Map<String, Value>,
-) -> Map<String, Value> {
-    let root = format!("/{}", location(group, version));
-    let mut paths = Map::new();
-    for served in kinds {
-        let kind = GroupVersionKind { group: group.into(), version: version.into(), kind: served.kind.clone() };
-        let target = Target {
-            served,
-            kind,
-            type_name: &served.type_name,
-            group: format!("{}{}", group_name(group), capitalised(version)),
-            scope: if served.namespaced { "Namespaced" } else { "" },
-            part: "",
-            schemas,
-        };
-        of_target(&mut paths, &root, &target);
-    }
-    paths
-}
-
-fn of_target(paths: &mut Map<String, Value>, root: &str, target: &Target<'_>) {
-    let plural = &target.served.plural;
-    let collection = match target.served.namespaced {
-        true => format!("{root}/namespaces/{{namespace}}/{plural}"),
-        false => format!("{root}/{plural}"),
-    };
-    if target.served.only_created {
-        let path = json!({ "post": target.create(), "parameters": path_parameters(&collection) });
-        paths.insert(collection, path);
-        return;
-    }
-    let item = format!("{collection}/{{name}}");
-    if target.served.namespaced {
-        paths.insert(format!("{root}/{plural}"), target.everywhere());
-    }
-    if target.served.status {
-        paths.insert(format!("{item}/status"), target.part("Status").subresource(&item));
-    }
-    if let Some(scale) = &target.served.scale {
-        let kind = GroupVersionKind { group: "autoscaling".into(), version: "v1".into(), kind: "Scale".into() };
-        let target = Target { kind, type_name: scale, ..target.part("Scale") };
-        paths.insert(format!("{item}/scale"), target.subresource(&item));
-    }
-    paths.insert(item.clone(), target.item(&item));
-    paths.insert(collection.clone(), target.collection(&collection));
-}
-
-impl Target<'_> {
-    fn part(&self, part: &'static str) -> Self {
-        Target { part, kind: self.kind.clone(), group: self.group.clone(), ..*self }
-    }
-
-    fn everywhere(&self) -> Value {
-        let name = format!("list{}{}ForAllNamespaces", self.group, self.served.kind);
-        json!({ "get": self.list(name), "parameters": parameters(LISTING, "query") })
-    }
-
-    fn collection(&self, path: &str) -> Value {
-        let Self { group, scope, served, .. } = self;
-        let kind = &served.kind;
-        let list = with_parameters(self.list(format!("list{group}{scope}{kind}")), LISTING);
-        let delete = self.operation(format!("delete{group}Collection{scope}{kind}"), "deletecollection", STATUS);
-        let deleting: Vec<&str> = LISTING.iter().chain(DELETING).copied().collect();
-        json!({
-            "get": list,
-            "post": self.create(),
-            "delete": with_body(with_parameters(delete, &deleting), &["*/*"], self.body_of(DELETE_OPTIONS)),
-            "parameters": path_parameters(path),
-        })
-    }
-
-    fn create(&self) -> Value {
-        with_body(with_parameters(self.named("create", "post"), WRITE), &["*/*"], self.body())
-    }
-
-    fn item(&self, path: &str) -> Value {
-        let mut item = self.subresource(path);
-        let Self { group, scope, served, .. } = self;
-        let delete = self.operation(format!("delete{group}{scope}{}", served.kind), "delete", STATUS);
-        item["delete"] = with_body(with_parameters(delete, DELETING), &["*/*"], self.body_of(DELETE_OPTIONS));
-        item
-    }
-
-    /// Returns the operations that objects and their subresources share.
-    fn subresource(&self, path: &str) -> Value {
+/// Returns the paths of the kinds in a group and version. Kinds that can only be created have none.
+pub(super) fn paths(group: &str, version: &str, kinds: &[&Resource]) -> Map<String, Value> {
+    let item = |served: &&Resource| {
+        let (scope, place) = if served.namespaced { ("Namespaced", "namespaces/{namespace}/") } else { ("", "") };
+        let path = format!("/{}/{place}{}/{{name}}", location(group, version), served.plural);
+        let name = format!("patch{}{}{scope}{}", group_name(group), capitalised(version), served.kind);
         // kubectl checks for the first type before a strategic merge. Custom resources do not accept it.
         let patches = [
             "application/strategic-merge-patch+json",
@@ -141,82 +22,21 @@ impl Target<'_> {
             "application/json-patch+json",
             "application/apply-patch+yaml",
         ];
-        let patches = if self.served.custom { &patches[1..] } else { &patches[..] };
-        let patch = with_parameters(self.named("patch", "patch"), PATCHING);
-        json!({
-            "get": self.named("read", "get"),
-            "put": with_body(with_parameters(self.named("replace", "put"), WRITE), &["*/*"], self.body()),
-            "patch": with_body(patch, patches, self.body_of(PATCH)),
-            "parameters": path_parameters(path),
-        })
-    }
-
-    fn list(&self, name: String) -> Value {
-        self.operation(name, "list", self.served.list_type.as_deref().unwrap_or(""))
-    }
-
-    fn named(&self, verb: &str, action: &str) -> Value {
-        let Self { group, scope, part, served, .. } = self;
-        self.operation(format!("{verb}{group}{scope}{}{part}", served.kind), action, self.type_name)
-    }
-
-    fn operation(&self, name: String, action: &str, answer: &str) -> Value {
-        let mut ok = json!({ "description": "OK" });
-        if self.schemas.contains_key(answer) {
-            ok["content"] = json!({ "application/json": { "schema": reference(answer) } });
-        }
-        json!({
+        let patches = if served.rules.custom { &patches[1..] } else { &patches[..] };
+        let body = |media: &&str| ((*media).to_owned(), json!({ "schema": reference(PATCH) }));
+        let parameters = ["dryRun", "fieldManager", "fieldValidation", "force"]
+            .map(|name| json!({ "name": name, "in": "query", "schema": { "type": "string" } }));
+        let operation = json!({
             "operationId": name,
-            "responses": { "200": ok },
-            "x-kubernetes-action": action,
-            "x-kubernetes-group-version-kind": of_kind(&self.kind),
-        })
-    }
-
-    fn body(&self) -> Value {
-        self.body_of(self.type_name)
-    }
-
-    /// Returns a body of that type, or of any form if the type is not published.
-    fn body_of(&self, type_name: &str) -> Value {
-        if self.schemas.contains_key(type_name) { json!({ "schema": reference(type_name) }) } else { json!({}) }
-    }
-}
-
-fn with_parameters(mut operation: Value, names: &[&str]) -> Value {
-    operation["parameters"] = parameters(names, "query");
-    operation
-}
-
-fn with_body(mut operation: Value, media_types: &[&str], body: Value) -> Value {
-    let content: Map<String, Value> = media_types.iter().map(|media| ((*media).to_owned(), body.clone())).collect();
-    operation["requestBody"] = json!({ "content": content, "required": true });
-    operation
-}
-
-fn parameters(names: &[&str], place: &str) -> Value {
-    names
-        .iter()
-        .map(|name| {
-            let kind = match *name {
-                "allowWatchBookmarks" | "force" | "orphanDependents" | "sendInitialEvents" | "watch" => "boolean",
-                "gracePeriodSeconds" | "limit" | "timeoutSeconds" => "integer",
-                _ => "string",
-            };
-            let mut parameter = json!({ "name": name, "in": place, "schema": { "type": kind, "uniqueItems": true } });
-            if place == "path" {
-                parameter["required"] = json!(true);
-            }
-            parameter
-        })
-        .collect()
-}
-
-/// Returns the parameters in the path itself.
-fn path_parameters(path: &str) -> Value {
-    let names: Vec<&str> =
-        ["name", "namespace"].into_iter().filter(|name| path.contains(&format!("{{{name}}}"))).collect();
-    parameters(&names, "path")
+            "parameters": parameters,
+            "requestBody": { "content": patches.iter().map(body).collect::<Map<_, _>>(), "required": true },
+            "responses": { "200": { "description": "OK" } },
+            "x-kubernetes-action": "patch",
+            "x-kubernetes-group-version-kind": of_kind(group, version, &served.kind),
+        });
+        (path, json!({ "patch": operation }))
+    };
+    kinds.iter().filter(|served| !served.rules.review).map(item).collect()
 }
 
 /// Returns the group in operation names: `Core`, `Apps`, `RbacAuthorization`.

@@ -1,176 +1,182 @@
-//! Schemas of types.
+//! The schemas of types: from the table of kinds, and from CRDs.
 
 use serde_json::{Map, Value, json};
 
-use super::types::{Definition, Field, GroupVersionKind, ListType, MapType, Merging, Object, Shape, Types};
+use crate::kinds::types::{self, FieldType, ListKind, ScalarType, Struct, StructMember};
+use crate::kinds::{Catalog, Resource};
 
-/// Returns the schemas of those types, and of all types that their fields use.
-pub(super) fn reachable(names: impl IntoIterator<Item = String>, types: &impl Types) -> Map<String, Value> {
+/// Where a reference finds schemas.
+const REFERENCE: &str = "#/components/schemas/";
+
+/// Go packages, and their prefixes in schema names.
+const PACKAGES: [(&str, &str); 4] = [
+    ("meta/", "io.k8s.apimachinery.pkg.apis.meta."),
+    ("apiextensions/", "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions."),
+    ("apiregistration/", "io.k8s.kube-aggregator.pkg.apis.apiregistration."),
+    ("", "io.k8s.api."),
+];
+
+/// Returns the schemas of those types, and of all types that they refer to.
+pub(super) fn reachable(names: impl IntoIterator<Item = String>, catalog: &Catalog) -> Map<String, Value> {
     let mut schemas = Map::new();
     let mut waiting: Vec<String> = names.into_iter().collect();
     while let Some(name) = waiting.pop() {
         if schemas.contains_key(&name) {
             continue;
         }
-        let Some(definition) = types.definition(&name) else { continue };
-        match &definition {
-            Definition::Object(object) => waiting.extend(object.fields.iter().filter_map(|field| named(&field.shape))),
-            Definition::Plain { shape, .. } => waiting.extend(named(shape)),
-            Definition::Given { .. } => {}
-        }
-        schemas.insert(name, of_definition(definition));
+        let Some(schema) = schema_named(&name, catalog) else { continue };
+        collect_references(&schema, &mut waiting);
+        schemas.insert(name, schema);
     }
     schemas
 }
 
-/// Returns the type that a shape names, also inside a list or a map.
-fn named(mut shape: &Shape) -> Option<String> {
-    while let Shape::List(inner) | Shape::Map(inner) = shape {
-        shape = inner;
-    }
-    match shape {
-        Shape::Named(name) => Some(name.clone()),
-        _ => None,
+fn collect_references(schema: &Value, names: &mut Vec<String>) {
+    match schema {
+        Value::Object(members) => {
+            let reference = members.get("$ref").and_then(Value::as_str);
+            names.extend(reference.and_then(|reference| reference.strip_prefix(REFERENCE)).map(str::to_owned));
+            members.values().for_each(|value| collect_references(value, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, names)),
+        _ => {}
     }
 }
 
-fn of_definition(definition: Definition) -> Value {
-    match definition {
-        Definition::Object(object) => of_object(&object),
-        Definition::Plain { description, shape } => {
-            let mut schema = of_shape(&shape);
-            describe(&mut schema, &description);
-            Value::Object(schema)
+/// Returns the schema of this name, if there is one.
+pub(super) fn schema_named(name: &str, catalog: &Catalog) -> Option<Value> {
+    let resources = || catalog.served().filter(|resource| name_of(resource) == name);
+    let mut schema = match resources().find(|resource| resource.rules.custom) {
+        Some(resource) => published(resource),
+        None => {
+            let of = PACKAGES.iter().find_map(|(package, prefix)| {
+                let (path, kind) = name.strip_prefix(prefix)?.rsplit_once('.')?;
+                types::named(&format!("{package}{}.{kind}", path.replace('.', "/")))
+            })?;
+            of_struct(of)
         }
-        Definition::Given { mut schema, kinds } => {
-            if let Some(schema) = schema.as_object_mut() {
-                schema.insert("x-kubernetes-group-version-kind".into(), kinds.iter().map(of_kind).collect());
-            }
-            schema
-        }
+    };
+    let kinds: Vec<Value> =
+        resources().map(|resource| of_kind(&resource.group, &resource.version, &resource.kind)).collect();
+    if !kinds.is_empty() {
+        schema["x-kubernetes-group-version-kind"] = kinds.into();
     }
+    Some(schema)
 }
 
-fn of_object(object: &Object) -> Value {
-    let mut schema = typed("object");
-    describe(&mut schema, &object.description);
-    let fields: Map<String, Value> = object.fields.iter().map(|field| (field.name.clone(), of_field(field))).collect();
-    let required: Vec<&str> =
-        object.fields.iter().filter(|field| field.required).map(|field| field.name.as_str()).collect();
-    if !fields.is_empty() {
-        schema.insert("properties".into(), fields.into());
+/// Returns the schema name of a resource: by its package, or by its reversed group.
+pub(super) fn name_of(resource: &Resource) -> String {
+    if let Some(of) = resource.of {
+        return name_of_struct(of);
     }
-    if !required.is_empty() {
-        schema.insert("required".into(), json!(required));
+    let mut steps: Vec<&str> = resource.group.split('.').rev().collect();
+    steps.extend([resource.version.as_str(), resource.kind.as_str()]);
+    steps.join(".")
+}
+
+fn name_of_struct(of: &Struct) -> String {
+    let found = PACKAGES.iter().find_map(|(package, prefix)| Some((of.name.strip_prefix(package)?, prefix)));
+    let (rest, prefix) = found.unwrap_or((of.name, &"io.k8s.api."));
+    format!("{prefix}{}", rest.replace('/', "."))
+}
+
+/// Returns the schema of a custom resource, with the members that every object has.
+fn published(resource: &Resource) -> Value {
+    let mut schema = resource.rules.published.clone().unwrap_or_else(|| json!({"type": "object"}));
+    let text = |description: &str| json!({"type": "string", "description": description});
+    if !schema["properties"].is_object() {
+        schema["properties"] = json!({});
     }
-    put_map_type(&mut schema, object.map);
-    if !object.kinds.is_empty() {
-        schema.insert("x-kubernetes-group-version-kind".into(), object.kinds.iter().map(of_kind).collect());
-    }
-    Value::Object(schema)
+    schema["properties"]["apiVersion"] = text("The group and version of the object.");
+    schema["properties"]["kind"] = text("The kind of the object.");
+    let metadata = reference("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+    schema["properties"]["metadata"] = json!({"allOf": [metadata], "description": "What every object has."});
+    schema
 }
 
 /// Returns a kind for the extension `x-kubernetes-group-version-kind`.
-pub(super) fn of_kind(kind: &GroupVersionKind) -> Value {
-    json!({ "group": kind.group, "version": kind.version, "kind": kind.kind })
-}
-
-fn of_field(field: &Field) -> Value {
-    let mut schema = match &field.shape {
-        // A reference cannot have siblings, so it is nested in `allOf` if there are any.
-        Shape::Named(name) => Map::from_iter([("allOf".into(), json!([reference(name)]))]),
-        shape => of_shape(shape),
-    };
-    describe(&mut schema, &field.description);
-    if let Some(default) = &field.default {
-        schema.insert("default".into(), default.clone());
-    }
-    merge(&mut schema, &field.merging);
-    Value::Object(schema)
-}
-
-fn merge(schema: &mut Map<String, Value>, merging: &Merging) {
-    let mut put = |name: &str, value: Value| {
-        schema.insert(format!("x-kubernetes-{name}"), value);
-    };
-    if let Some(strategy) = &merging.strategy {
-        put("patch-strategy", strategy.as_str().into());
-    }
-    if let Some(key) = &merging.key {
-        put("patch-merge-key", key.as_str().into());
-    }
-    match &merging.list {
-        Some(ListType::Atomic) => put("list-type", "atomic".into()),
-        Some(ListType::Set) => put("list-type", "set".into()),
-        Some(ListType::Map(keys)) => {
-            put("list-type", "map".into());
-            put("list-map-keys", json!(keys));
-        }
-        None => {}
-    }
-    put_map_type(schema, merging.map);
-}
-
-fn put_map_type(schema: &mut Map<String, Value>, map: Option<MapType>) {
-    if let Some(map) = map {
-        let name = if map == MapType::Atomic { "atomic" } else { "granular" };
-        schema.insert("x-kubernetes-map-type".into(), name.into());
-    }
+pub(super) fn of_kind(group: &str, version: &str, kind: &str) -> Value {
+    json!({ "group": group, "version": version, "kind": kind })
 }
 
 /// Returns a reference to the type of that name.
 pub(super) fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{name}") })
+    json!({ "$ref": format!("{REFERENCE}{name}") })
 }
 
-fn of_shape(shape: &Shape) -> Map<String, Value> {
-    match shape {
-        Shape::Text => typed("string"),
-        Shape::Bytes => formatted("string", "byte"),
-        Shape::DateTime => formatted("string", "date-time"),
-        Shape::Boolean => typed("boolean"),
-        Shape::Integer => formatted("integer", "int32"),
-        Shape::LongInteger => formatted("integer", "int64"),
-        Shape::Double => formatted("number", "double"),
-        Shape::IntegerOrText => {
-            let mut schema = either(["integer", "string"]);
-            schema.insert("format".into(), json!("int-or-string"));
-            schema
-        }
-        Shape::Quantity => either(["string", "number"]),
-        Shape::AnyObject => typed("object"),
-        Shape::Anything => Map::new(),
-        Shape::Named(name) => match reference(name) {
-            Value::Object(schema) => schema,
-            _ => Map::new(),
-        },
-        Shape::List(inner) => {
-            let mut schema = typed("array");
-            schema.insert("items".into(), of_shape(inner).into());
-            schema
-        }
-        Shape::Map(inner) => {
-            let mut schema = typed("object");
-            schema.insert("additionalProperties".into(), of_shape(inner).into());
-            schema
-        }
+fn of_struct(of: &'static Struct) -> Value {
+    let mut schema = json!({ "type": "object" });
+    let fields: Map<String, Value> = of.shown().map(|member| (member.name.to_owned(), of_member(member))).collect();
+    let required: Vec<&str> = of.shown().filter(|member| member.required).map(|member| member.name).collect();
+    if !fields.is_empty() {
+        schema["properties"] = fields.into();
     }
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    if of.atomic {
+        schema["x-kubernetes-map-type"] = "atomic".into();
+    }
+    schema
 }
 
-fn typed(kind: &str) -> Map<String, Value> {
-    Map::from_iter([("type".into(), kind.into())])
+fn of_member(member: &'static StructMember) -> Value {
+    let mut schema = match &member.of {
+        // A reference cannot have siblings, so it is nested in `allOf`.
+        FieldType::Struct(_) => json!({ "allOf": [of_type(&member.of)] }),
+        of => of_type(of),
+    };
+    if let Some(default) = &member.default {
+        schema["default"] = default.clone();
+    }
+    let strategies =
+        [("merge", member.patch.merge), ("replace", member.patch.replace), ("retainKeys", member.patch.retain_keys)];
+    let strategies: Vec<&str> = strategies.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect();
+    if !strategies.is_empty() {
+        schema["x-kubernetes-patch-strategy"] = strategies.join(",").into();
+    }
+    if let Some(key) = member.patch.key {
+        schema["x-kubernetes-patch-merge-key"] = key.into();
+    }
+    if matches!(member.of, FieldType::List { .. }) {
+        schema["x-kubernetes-list-type"] = match &member.list {
+            ListKind::Atomic => "atomic",
+            ListKind::Set => "set",
+            ListKind::Map(_) => "map",
+        }
+        .into();
+    }
+    if let ListKind::Map(keys) = &member.list {
+        schema["x-kubernetes-list-map-keys"] = json!(keys);
+    }
+    if member.atomic {
+        schema["x-kubernetes-map-type"] = "atomic".into();
+    }
+    schema
 }
 
-fn formatted(kind: &str, format: &str) -> Map<String, Value> {
-    Map::from_iter([("type".into(), kind.into()), ("format".into(), format.into())])
-}
-
-fn either(kinds: [&str; 2]) -> Map<String, Value> {
-    Map::from_iter([("oneOf".into(), kinds.into_iter().map(typed).map(Value::Object).collect())])
-}
-
-fn describe(schema: &mut Map<String, Value>, description: &str) {
-    if !description.is_empty() {
-        schema.insert("description".into(), description.into());
+fn of_type(of: &FieldType) -> Value {
+    let formatted = |kind: &str, format: &str| json!({ "type": kind, "format": format });
+    match of {
+        FieldType::Struct(_) => of.as_struct().map_or_else(|| json!({}), |of| reference(&name_of_struct(of))),
+        FieldType::List { items, .. } => json!({ "type": "array", "items": of_type(items) }),
+        FieldType::Map(values) => json!({ "type": "object", "additionalProperties": of_type(values) }),
+        FieldType::Scalar(scalar) => match scalar {
+            ScalarType::Text | ScalarType::Duration => json!({ "type": "string" }),
+            ScalarType::Bool => json!({ "type": "boolean" }),
+            ScalarType::Int32 => formatted("integer", "int32"),
+            ScalarType::Int64 => formatted("integer", "int64"),
+            ScalarType::Float => formatted("number", "double"),
+            ScalarType::Bytes => formatted("string", "byte"),
+            ScalarType::Time | ScalarType::MicroTime => formatted("string", "date-time"),
+            ScalarType::Quantity => json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] }),
+            ScalarType::IntOrString => {
+                json!({ "oneOf": [{ "type": "integer" }, { "type": "string" }], "format": "int-or-string" })
+            }
+            ScalarType::RawExtension | ScalarType::FieldsV1 => json!({ "type": "object" }),
+            ScalarType::Json | ScalarType::SchemaOrArray | ScalarType::SchemaOrBool | ScalarType::SchemaOrStrings => {
+                json!({})
+            }
+        },
     }
 }

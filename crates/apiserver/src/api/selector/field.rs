@@ -6,17 +6,17 @@ use crate::storage::object::StoredObject;
 
 /// Comparisons that must all hold. An empty list matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct FieldSelector(Vec<Term>);
+pub(crate) struct FieldSelector(Vec<FieldTerm>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Term {
-    read: Read,
+struct FieldTerm {
+    read: FieldRead,
     value: String,
     equal: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Read {
+enum FieldRead {
     Name,
     Namespace,
     /// An index in [`StoredObject::fields`].
@@ -30,14 +30,14 @@ impl FieldSelector {
         for term in split(text) {
             let (path, equal, value) = comparison(term)
                 .ok_or_else(|| Status::bad_request(format!("invalid selector: '{text}'; can't understand '{term}'")))?;
-            terms.push(Term { read: lookup(path, resource)?, value: unescape(value)?, equal });
+            terms.push(FieldTerm { read: lookup(path, resource)?, value: unescape(value)?, equal });
         }
         Ok(Self(terms))
     }
 
     /// Adds a requirement for one name, as the deprecated watch paths do.
     pub(crate) fn require_name(&mut self, name: &str) {
-        self.0.push(Term { read: Read::Name, value: name.to_owned(), equal: true });
+        self.0.push(FieldTerm { read: FieldRead::Name, value: name.to_owned(), equal: true });
     }
 
     /// Returns whether the selector matches everything.
@@ -48,9 +48,9 @@ impl FieldSelector {
     pub(crate) fn matches(&self, object: &StoredObject) -> bool {
         self.0.iter().all(|term| {
             let value = match term.read {
-                Read::Name => object.key.name(),
-                Read::Namespace => object.key.namespace().unwrap_or_default(),
-                Read::Field(place) => object.fields.get(place).map_or("", |value| value),
+                FieldRead::Name => object.key.name(),
+                FieldRead::Namespace => object.key.namespace().unwrap_or_default(),
+                FieldRead::Field(place) => object.fields.get(place).map_or("", |value| value),
             };
             (value == term.value) == term.equal
         })
@@ -58,7 +58,7 @@ impl FieldSelector {
 
     /// Returns the single name that the selector requires, if there is one.
     pub(crate) fn name(&self) -> Option<&str> {
-        self.0.iter().find(|term| term.read == Read::Name && term.equal).map(|term| term.value.as_str())
+        self.0.iter().find(|term| term.read == FieldRead::Name && term.equal).map(|term| term.value.as_str())
     }
 }
 
@@ -103,17 +103,17 @@ fn unescape(value: &str) -> Result<String, Status> {
     Ok(plain)
 }
 
-fn lookup(path: &str, resource: &Resource) -> Result<Read, Status> {
+fn lookup(path: &str, resource: &Resource) -> Result<FieldRead, Status> {
     let rules = &resource.rules;
     // Some cluster-scoped kinds with their own labels have no `metadata.namespace`. All others read it as empty.
     let explicit = rules.unknown_field == UnknownField::Label;
     match path {
-        "metadata.name" => return Ok(Read::Name),
-        "metadata.namespace" if resource.namespaced || !explicit => return Ok(Read::Namespace),
+        "metadata.name" => return Ok(FieldRead::Name),
+        "metadata.namespace" if resource.namespaced || !explicit => return Ok(FieldRead::Namespace),
         _ => {}
     }
     if let Some(place) = rules.fields.iter().position(|field| field.label == path) {
-        return Ok(Read::Field(place));
+        return Ok(FieldRead::Field(place));
     }
     Err(Status::bad_request(match rules.unknown_field {
         UnknownField::Label => format!("field label not supported: {path}"),
@@ -128,14 +128,16 @@ fn lookup(path: &str, resource: &Resource) -> Result<Read, Status> {
 mod tests {
     use super::*;
     use crate::kinds::Catalog;
-    use crate::storage::object::{Change, Draft, Key};
+    use crate::storage::key::StoreKey;
+    use crate::storage::object::{Draft, WriteKind};
     use serde_json::json;
 
     fn check(selector: &str, expected: bool) {
         let catalog = Catalog::built_in();
         let pods = catalog.named("pods").unwrap();
         let object = json!({"metadata": {"name": "x", "namespace": "web"}, "status": {"phase": "Running"}});
-        let stored = Draft::encode(pods, Key::new(Some("web"), "x"), &object, Change::Added, 1).at(1, Change::Added);
+        let stored =
+            Draft::encode(pods, StoreKey::new(Some("web"), "x"), &object, WriteKind::Added, 1).at(1, WriteKind::Added);
         assert_eq!(FieldSelector::parse(selector, pods).unwrap().matches(&stored), expected, "{selector}");
     }
 

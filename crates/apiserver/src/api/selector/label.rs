@@ -8,10 +8,10 @@ use crate::storage::object::StoredObject;
 
 /// Requirements that must all hold. An empty list matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct LabelSelector(Vec<Requirement>);
+pub(crate) struct LabelSelector(Vec<LabelRequirement>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Requirement {
+struct LabelRequirement {
     key: String,
     operator: Operator,
 }
@@ -29,16 +29,16 @@ enum Operator {
 impl LabelSelector {
     /// Parses a `labelSelector` parameter.
     pub(crate) fn parse(text: &str) -> Result<Self, Status> {
-        let mut tokens = Tokens { rest: text };
+        let mut tokens = LabelTokens { rest: text };
         let mut requirements = Vec::new();
-        if tokens.peek() == Token::End {
+        if tokens.peek() == LabelToken::End {
             return Ok(Self::default());
         }
         loop {
             requirements.push(requirement(&mut tokens)?);
             match tokens.next() {
-                Token::End => return Ok(Self(requirements)),
-                Token::Comma => {}
+                LabelToken::End => return Ok(Self(requirements)),
+                LabelToken::Comma => {}
                 found => return Err(unexpected(&found, "',' or 'end of string'")),
             }
         }
@@ -49,8 +49,8 @@ impl LabelSelector {
         let selector = selector.as_object()?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
-        let mut requirements: Vec<Requirement> = labels
-            .map(|(key, value)| Requirement { key: key.clone(), operator: Operator::In(vec![text(value)]) })
+        let mut requirements: Vec<LabelRequirement> = labels
+            .map(|(key, value)| LabelRequirement { key: key.clone(), operator: Operator::In(vec![text(value)]) })
             .collect();
         for expression in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
             let values = || expression["values"].as_array().into_iter().flatten().map(text).collect();
@@ -61,7 +61,7 @@ impl LabelSelector {
                 "DoesNotExist" => Operator::Missing,
                 _ => return None,
             };
-            requirements.push(Requirement { key: text(&expression["key"]), operator });
+            requirements.push(LabelRequirement { key: text(&expression["key"]), operator });
         }
         Some(Self(requirements))
     }
@@ -95,31 +95,31 @@ impl Operator {
     }
 }
 
-fn requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, Status> {
-    let negated = tokens.peek() == Token::Not;
+fn requirement(tokens: &mut LabelTokens<'_>) -> Result<LabelRequirement, Status> {
+    let negated = tokens.peek() == LabelToken::Not;
     if negated {
         tokens.next();
     }
     let key = match tokens.next() {
-        Token::Word(word) => word.to_owned(),
+        LabelToken::Word(word) => word.to_owned(),
         found => return Err(unexpected(&found, "!, identifier, or ',' or 'end of string'")),
     };
     check_key(&key)?;
     if negated {
-        return Ok(Requirement { key, operator: Operator::Missing });
+        return Ok(LabelRequirement { key, operator: Operator::Missing });
     }
     let operator = match tokens.peek() {
-        Token::End | Token::Comma => Operator::Exists,
-        Token::Equal => {
+        LabelToken::End | LabelToken::Comma => Operator::Exists,
+        LabelToken::Equal => {
             tokens.next();
             Operator::In(vec![value(tokens)?])
         }
-        Token::NotEqual => {
+        LabelToken::NotEqual => {
             tokens.next();
             Operator::NotIn(vec![value(tokens)?])
         }
-        Token::Above | Token::Below => {
-            let above = tokens.next() == Token::Above;
+        LabelToken::Above | LabelToken::Below => {
+            let above = tokens.next() == LabelToken::Above;
             let text = value(tokens)?;
             let bound = text.parse().map_err(|_| {
                 Status::bad_request(format!(
@@ -128,24 +128,24 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, Status> {
             })?;
             if above { Operator::Above(bound) } else { Operator::Below(bound) }
         }
-        Token::Word("in") => {
+        LabelToken::Word("in") => {
             tokens.next();
             Operator::In(values(tokens)?)
         }
-        Token::Word("notin") => {
+        LabelToken::Word("notin") => {
             tokens.next();
             Operator::NotIn(values(tokens)?)
         }
         found => return Err(unexpected(&found, "in, notin, =, ==, !=, gt, lt")),
     };
-    Ok(Requirement { key, operator })
+    Ok(LabelRequirement { key, operator })
 }
 
 /// Parses the value after `=`, which may be empty.
-fn value(tokens: &mut Tokens<'_>) -> Result<String, Status> {
+fn value(tokens: &mut LabelTokens<'_>) -> Result<String, Status> {
     match tokens.peek() {
-        Token::End | Token::Comma => Ok(String::new()),
-        Token::Word(word) => {
+        LabelToken::End | LabelToken::Comma => Ok(String::new()),
+        LabelToken::Word(word) => {
             tokens.next();
             check_value(word)
         }
@@ -154,26 +154,26 @@ fn value(tokens: &mut Tokens<'_>) -> Result<String, Status> {
 }
 
 /// Parses values in parentheses. A gap between commas is an empty value.
-fn values(tokens: &mut Tokens<'_>) -> Result<Vec<String>, Status> {
+fn values(tokens: &mut LabelTokens<'_>) -> Result<Vec<String>, Status> {
     match tokens.next() {
-        Token::Open => {}
+        LabelToken::Open => {}
         found => return Err(unexpected(&found, "'('")),
     }
     let mut values = Vec::new();
     let mut open = true;
     loop {
         match tokens.next() {
-            Token::Word(word) if open => {
+            LabelToken::Word(word) if open => {
                 values.push(check_value(word)?);
                 open = false;
             }
-            Token::Comma => {
+            LabelToken::Comma => {
                 if open {
                     values.push(String::new());
                 }
                 open = true;
             }
-            Token::Close => {
+            LabelToken::Close => {
                 if open {
                     values.push(String::new());
                 }
@@ -184,7 +184,7 @@ fn values(tokens: &mut Tokens<'_>) -> Result<Vec<String>, Status> {
     }
 }
 
-fn unexpected(found: &Token<'_>, expected: &str) -> Status {
+fn unexpected(found: &LabelToken<'_>, expected: &str) -> Status {
     Status::bad_request(format!("unable to parse requirement: found '{}', expected: {expected}", found.text()))
 }
 
@@ -228,7 +228,7 @@ fn check_value(value: &str) -> Result<String, Status> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token<'a> {
+enum LabelToken<'a> {
     Word(&'a str),
     Equal,
     NotEqual,
@@ -241,7 +241,7 @@ enum Token<'a> {
     End,
 }
 
-impl Token<'_> {
+impl LabelToken<'_> {
     fn text(&self) -> &str {
         match self {
             Self::Word(word) => word,
@@ -258,27 +258,27 @@ impl Token<'_> {
     }
 }
 
-struct Tokens<'a> {
+struct LabelTokens<'a> {
     rest: &'a str,
 }
 
-impl<'a> Tokens<'a> {
-    fn peek(&self) -> Token<'a> {
+impl<'a> LabelTokens<'a> {
+    fn peek(&self) -> LabelToken<'a> {
         Self { rest: self.rest }.next()
     }
 
-    fn next(&mut self) -> Token<'a> {
+    fn next(&mut self) -> LabelToken<'a> {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
         for (text, token) in [
-            ("!=", Token::NotEqual),
-            ("==", Token::Equal),
-            ("=", Token::Equal),
-            ("!", Token::Not),
-            (">", Token::Above),
-            ("<", Token::Below),
-            ("(", Token::Open),
-            (")", Token::Close),
-            (",", Token::Comma),
+            ("!=", LabelToken::NotEqual),
+            ("==", LabelToken::Equal),
+            ("=", LabelToken::Equal),
+            ("!", LabelToken::Not),
+            (">", LabelToken::Above),
+            ("<", LabelToken::Below),
+            ("(", LabelToken::Open),
+            (")", LabelToken::Close),
+            (",", LabelToken::Comma),
         ] {
             if let Some(rest) = self.rest.strip_prefix(text) {
                 self.rest = rest;
@@ -288,7 +288,7 @@ impl<'a> Tokens<'a> {
         let ends = |character: char| " \t\r\n!=<>(),".contains(character);
         let (word, rest) = self.rest.split_at(self.rest.find(ends).unwrap_or(self.rest.len()));
         self.rest = rest;
-        if word.is_empty() { Token::End } else { Token::Word(word) }
+        if word.is_empty() { LabelToken::End } else { LabelToken::Word(word) }
     }
 }
 
@@ -296,14 +296,16 @@ impl<'a> Tokens<'a> {
 mod tests {
     use super::*;
     use crate::kinds::Catalog;
-    use crate::storage::object::{Change, Draft, Key};
+    use crate::storage::key::StoreKey;
+    use crate::storage::object::{Draft, WriteKind};
     use serde_json::json;
 
     fn check(selector: &str, labels: serde_json::Value, expected: bool) {
         let catalog = Catalog::built_in();
         let object = json!({"metadata": {"name": "x", "labels": labels}});
         let resource = catalog.named("configmaps").unwrap();
-        let stored = Draft::encode(resource, Key::new(None, "x"), &object, Change::Added, 1).at(1, Change::Added);
+        let stored =
+            Draft::encode(resource, StoreKey::new(None, "x"), &object, WriteKind::Added, 1).at(1, WriteKind::Added);
         let parsed = LabelSelector::parse(selector).unwrap();
         assert_eq!(parsed.matches(&stored), expected, "{selector}");
     }

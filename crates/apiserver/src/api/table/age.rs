@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::read::Read;
+use super::read::ReadMember;
 
 /// The cell of an unknown time.
 pub(super) const UNKNOWN: &str = "<unknown>";

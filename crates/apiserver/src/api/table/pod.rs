@@ -1,46 +1,37 @@
-//! Tables of pods.
+//! The cells of pods.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::age::{age, human, time};
-use super::read::{Read, or};
-use super::row::Condition;
+use super::age::{human, time};
+use super::read::{ReadMember, or};
 
-/// Returns the row condition of a finished pod.
-pub(super) fn condition(pod: &Value) -> Option<Condition> {
-    match pod.text("status.phase") {
-        "Succeeded" => Some(Condition::Succeeded),
-        "Failed" => Some(Condition::Failed),
-        _ => None,
-    }
+pub(super) fn ready(pod: &Value) -> Value {
+    let summary = Summary::of(pod);
+    format!("{}/{}", summary.ready, summary.total).into()
 }
 
-/// Returns the cells of a pod.
-pub(super) fn pod(pod: &Value, now: Timestamp) -> Vec<Value> {
-    let summary = Summary::of(pod);
-    let address = or(pod.text("status.podIP"), pod.list("status.podIPs").first().map_or("", |first| first.text("ip")));
-    vec![
-        pod.name().into(),
-        format!("{}/{}", summary.ready, summary.total).into(),
-        summary.reason.into(),
-        summary.restarts.text(now).into(),
-        age(pod, now).into(),
-        or(address, "<none>").into(),
-        or(pod.text("spec.nodeName"), "<none>").into(),
-        or(pod.text("status.nominatedNodeName"), "<none>").into(),
-        readiness_gates(pod).into(),
-    ]
+pub(super) fn status(pod: &Value) -> Value {
+    Summary::of(pod).reason.into()
+}
+
+pub(super) fn restarts(pod: &Value, now: Timestamp) -> String {
+    Summary::of(pod).restarts.text(now)
+}
+
+pub(super) fn address(pod: &Value) -> Value {
+    let first = pod.list("status.podIPs").first().map_or("", |first| first.text("ip"));
+    or(or(pod.text("status.podIP"), first), "<none>").into()
 }
 
 /// Returns how many readiness gates of the pod are met.
-fn readiness_gates(pod: &Value) -> String {
+pub(super) fn readiness_gates(pod: &Value) -> Value {
     let gates = pod.list("spec.readinessGates");
     if gates.is_empty() {
         return "<none>".into();
     }
     let met = gates.iter().filter(|gate| pod.condition(gate.text("conditionType")) == Some("True")).count();
-    format!("{met}/{}", gates.len())
+    format!("{met}/{}", gates.len()).into()
 }
 
 /// A summary of the container statuses of a pod.
@@ -90,7 +81,7 @@ impl Summary {
         if pod.is_terminating() {
             if pod.text("status.reason") == "NodeLost" {
                 summary.reason = "Unknown".into();
-            } else if condition(pod).is_none() {
+            } else if !matches!(pod.text("status.phase"), "Succeeded" | "Failed") {
                 summary.reason = "Terminating".into();
             }
         }

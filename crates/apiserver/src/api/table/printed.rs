@@ -6,10 +6,8 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::column::Column;
-use super::columns::columns;
-use super::printer::{Printer, Shown};
-use super::{Form, Include};
+use super::columns::own_columns;
+use super::printer::{Include, RowPrinter, Shown};
 
 /// Prints objects as an API server does for a table request, which is what kubectl shows.
 ///
@@ -24,7 +22,7 @@ use super::{Form, Include};
 /// assert_eq!(maps.cells(&map, SystemTime::now()), ["a", "1", "<unknown>"]);
 /// ```
 #[derive(Debug, Clone)]
-pub struct TablePrinter(Printer);
+pub struct TablePrinter(RowPrinter);
 
 /// One column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +37,10 @@ pub struct TableColumn {
 impl TablePrinter {
     /// Returns the printer of a built-in resource, by its plural and group: `pods`, `deployments.apps`.
     ///
-    /// A resource without its own printer shows name and age.
+    /// A resource without columns of its own shows name and age.
     #[must_use]
     pub fn built_in(id: &str) -> Self {
-        let plain = columns(id).last() == Some(&Column::CREATED_AT) && columns(id).len() == 2;
-        Self::of(if plain { Shown::Defined(PrinterColumns::of_age()) } else { Shown::BuiltIn(id.to_owned()) })
+        Self::of(own_columns(id).map_or_else(|| Shown::Defined(PrinterColumns::of_age()), Shown::BuiltIn))
     }
 
     /// Returns the printer of a custom resource, from the `additionalPrinterColumns` of its version in the CRD. An
@@ -59,7 +56,7 @@ impl TablePrinter {
     }
 
     fn of(columns: Shown) -> Self {
-        Self(Printer::new(columns, Form { include: Include::None }))
+        Self(RowPrinter::new(columns, Include::None))
     }
 
     /// Returns the columns, starting with the name.
@@ -77,14 +74,12 @@ impl TablePrinter {
     #[must_use]
     pub fn cells(&self, object: &Value, now: SystemTime) -> Vec<String> {
         let now = Timestamp::try_from(now).unwrap_or(Timestamp::MAX);
-        let table = self.0.object(object, now);
-        let cells = table["rows"][0]["cells"].as_array().map_or(&[][..], Vec::as_slice);
-        let text = |cell: &Value| match cell {
+        let text = |cell: Value| match cell {
             Value::Null => String::new(),
-            Value::String(text) => text.clone(),
+            Value::String(text) => text,
             other => other.to_string(),
         };
-        cells.iter().map(text).collect()
+        self.0.cells(object, now).into_iter().map(text).collect()
     }
 }
 

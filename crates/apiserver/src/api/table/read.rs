@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 /// Short accessors: a member that is missing, null or of another type reads as absent.
-pub(super) trait Read {
+pub(super) trait ReadMember {
     /// Returns the member at the path of names separated by dots; `null` counts as missing.
     fn at(&self, path: &str) -> Option<&Value>;
 
@@ -82,7 +82,7 @@ pub(super) trait Read {
     }
 }
 
-impl Read for Value {
+impl ReadMember for Value {
     fn at(&self, path: &str) -> Option<&Value> {
         path.split('.').try_fold(self, |value, step| value.get(step)).filter(|value| !value.is_null())
     }

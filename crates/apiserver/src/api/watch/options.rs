@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::api::list::{ListOptions, parse_version};
+use crate::api::list::{ListQuery, parse_version};
 use crate::message::query::Query;
 use crate::status::{Status, StatusCause};
 
@@ -24,16 +24,16 @@ pub(crate) enum Start {
 
 /// The options of a watch request, with defaults filled in.
 #[derive(Debug, Clone)]
-pub(crate) struct WatchOptions {
+pub(crate) struct WatchQuery {
     pub(crate) start: Start,
     pub(crate) bookmarks: bool,
     pub(crate) timeout: Option<Duration>,
 }
 
-impl WatchOptions {
+impl WatchQuery {
     /// Reads the parameters of a request. `streaming_lists` says whether initial events may be requested.
     pub(crate) fn parse(query: &Query, streaming_lists: bool) -> Result<Self, Status> {
-        let mut options = ListOptions::parse(query)?;
+        let mut options = ListQuery::parse(query)?;
         let timeout = query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
         let from_anywhere = matches!(options.resource_version.as_str(), "" | "0");
         let unspecified = options.send_initial_events.is_none() && options.version_match.is_empty();
@@ -57,7 +57,7 @@ impl WatchOptions {
     }
 }
 
-fn validate(options: &ListOptions, streaming_lists: bool) -> Result<(), Status> {
+fn validate(options: &ListQuery, streaming_lists: bool) -> Result<(), Status> {
     const MATCH: &str = "resourceVersionMatch";
     let mut causes = Vec::new();
     let asks_for_initial = options.send_initial_events.is_some();
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn start(query: &str) -> Result<Start, u16> {
-        WatchOptions::parse(&Query::parse(query), true).map(|options| options.start).map_err(|status| status.code)
+        WatchQuery::parse(&Query::parse(query), true).map(|options| options.start).map_err(|status| status.code)
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn server_without_streaming_lists_sends_no_end_mark() {
-        let parse = |query: &str| WatchOptions::parse(&Query::parse(query), false);
+        let parse = |query: &str| WatchQuery::parse(&Query::parse(query), false);
         assert_eq!(parse("").unwrap().start, Start::Initial { not_older_than: None, marked: false });
         let refused = parse("sendInitialEvents=true&resourceVersionMatch=NotOlderThan").unwrap_err();
         assert_eq!(refused.details.unwrap().causes[0].field, "sendInitialEvents");

@@ -10,14 +10,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Mark, Start, WatchOptions, bookmark_line};
-use crate::api::selector::Selector;
+use super::{BookmarkMark, Start, WatchQuery, bookmark_line};
+use crate::api::selector::ObjectSelector;
 use crate::hub::Hub;
 use crate::hub::pace::Paced;
 use crate::kinds::Resource;
 use crate::status::Status;
 use crate::storage::collection::{Collection, Legacy, Objects, between};
-use crate::storage::object::{Change, Form, Key};
+use crate::storage::key::StoreKey;
+use crate::storage::object::{Form, WriteKind};
 
 /// The size of a chunk of initial events, in bytes.
 const CHUNK: usize = 32 * 1024;
@@ -27,10 +28,10 @@ const BATCH: usize = 64;
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// One watch. It holds a position in the log, not a queue: an idle watch costs nothing for writes to other resources.
-pub(super) struct WatchStream {
+pub(super) struct WatchLines {
     hub: Arc<Hub>,
     resource: Arc<Resource>,
-    selector: Selector,
+    selector: ObjectSelector,
     form: Form,
     deadline: Instant,
     /// When the next bookmark is due; `None` if no more follow.
@@ -56,14 +57,14 @@ pub(super) struct WatchStream {
 struct Initial {
     objects: Objects,
     /// The last object already sent.
-    after: Option<Key>,
+    after: Option<StoreKey>,
     /// Whether a bookmark marks the end.
     marked: bool,
     /// The pace of the initial events.
     paced: Paced,
 }
 
-impl Drop for WatchStream {
+impl Drop for WatchLines {
     fn drop(&mut self) {
         self.hub.open_watches.fetch_sub(1, Ordering::Relaxed);
     }
@@ -77,13 +78,13 @@ enum Look {
     Broken,
 }
 
-impl WatchStream {
+impl WatchLines {
     /// Opens a watch and finds its start position.
     pub(super) fn open(
         hub: &Arc<Hub>,
         resource: &Arc<Resource>,
-        selector: Selector,
-        options: &WatchOptions,
+        selector: ObjectSelector,
+        options: &WatchQuery,
         form: Form,
         deadline: Instant,
     ) -> Result<Self, Status> {
@@ -193,7 +194,7 @@ impl WatchStream {
         let end = self.selector.key_end();
         for (key, object) in between(&initial.objects, first, end.as_deref()) {
             if self.selector.matches(object) {
-                object.shown_by(&self.resource).write_line(Change::Added, self.form, object.revision, &mut chunk);
+                object.shown_by(&self.resource).write_line(WriteKind::Added, self.form, object.revision, &mut chunk);
                 sent += 1;
             }
             last = Some(key.clone());
@@ -255,7 +256,7 @@ impl WatchStream {
 
     fn bookmark(&self, revision: u64, ends_initial_events: bool) -> Bytes {
         let null_creation = self.hub.settings.minor_version < 34;
-        bookmark_line(&self.resource, self.form, revision, Mark { ends_initial_events, null_creation })
+        bookmark_line(&self.resource, self.form, revision, BookmarkMark { ends_initial_events, null_creation })
     }
 
     fn schedule_bookmark(&mut self, now: Instant) {

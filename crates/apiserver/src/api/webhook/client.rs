@@ -18,13 +18,13 @@ const MAX_REDIRECTS: usize = 10;
 /// Where a webhook is, and the certificates that it is trusted by.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientConfig {
-    target: Target,
+    target: ClientTarget,
     /// PEM.
     authorities: Vec<u8>,
 }
 
 #[derive(Debug, Clone)]
-enum Target {
+enum ClientTarget {
     Url(String),
     Service { namespace: String, name: String, path: String },
 }
@@ -35,8 +35,8 @@ impl ClientConfig {
         let service = &config["service"];
         let text = |member: &str| service[member].as_str().unwrap_or_default().to_owned();
         let target = match config["url"].as_str() {
-            Some(url) => Target::Url(url.to_owned()),
-            None => Target::Service { namespace: text("namespace"), name: text("name"), path: text("path") },
+            Some(url) => ClientTarget::Url(url.to_owned()),
+            None => ClientTarget::Service { namespace: text("namespace"), name: text("name"), path: text("path") },
         };
         let authorities = config["caBundle"].as_str().unwrap_or_default();
         Self { target, authorities: BASE64_STANDARD.decode(authorities).unwrap_or_default() }
@@ -45,8 +45,8 @@ impl ClientConfig {
     /// Returns the URL for messages, and for the request.
     fn url(&self) -> String {
         match &self.target {
-            Target::Url(url) => url.clone(),
-            Target::Service { namespace, name, path } => {
+            ClientTarget::Url(url) => url.clone(),
+            ClientTarget::Service { namespace, name, path } => {
                 format!("https://{name}.{namespace}.svc:443/{}", path.trim_start_matches('/'))
             }
         }
@@ -116,8 +116,8 @@ async fn send_on(hub: &Hub, config: &ClientConfig, mut url: String, body: Bytes)
 async fn send(hub: &Hub, config: &ClientConfig, url: &str, body: Bytes) -> Result<Response<Bytes>, String> {
     let uri: Uri = url.parse().map_err(|error| format!("invalid URL: {error}"))?;
     let (endpoint, server) = match &config.target {
-        Target::Url(_) => (Endpoint::Address(address_of(&uri)?), uri.host().unwrap_or_default().to_owned()),
-        Target::Service { namespace, name, .. } => {
+        ClientTarget::Url(_) => (Endpoint::Address(address_of(&uri)?), uri.host().unwrap_or_default().to_owned()),
+        ClientTarget::Service { namespace, name, .. } => {
             let key = format!("{namespace}/{name}");
             let known = hub.settings.webhook_services.iter().find(|(known, _)| *known == key);
             let Some((_, endpoint)) = known else {

@@ -11,7 +11,7 @@ use crate::api::selector::LabelSelector;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::Key;
+use crate::storage::key::StoreKey;
 
 pub(super) const MUTATING: &str = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 pub(super) const VALIDATING: &str = "validatingwebhookconfigurations.admissionregistration.k8s.io";
@@ -43,7 +43,7 @@ pub(super) struct Webhook {
 
 /// How a write is sent to a webhook.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct WebhookCall {
     /// The resource in the version that the rule names.
     pub(super) resource: Arc<Resource>,
     pub(super) review_version: &'static str,
@@ -91,7 +91,7 @@ impl Webhook {
     }
 
     /// Returns how to send a write to this webhook, or `None` if the write does not match it.
-    pub(super) fn matches(&self, asked: &Asked<'_>, object: Option<&Value>) -> Result<Option<Call>, Status> {
+    pub(super) fn matches(&self, asked: &Asked<'_>, object: Option<&Value>) -> Result<Option<WebhookCall>, Status> {
         let Some(resource) = self.ruled(asked) else { return Ok(None) };
         let selected = self.selects_namespace(asked, object) && self.selects_object(asked, object);
         if !selected || !self.conditions_hold(asked, object)? {
@@ -101,7 +101,7 @@ impl Webhook {
             let message = format!("admission webhook {:?} does not support dry run", self.name);
             return Err(Status::bad_request(message));
         }
-        Ok(Some(Call { resource, review_version: self.review_version }))
+        Ok(Some(WebhookCall { resource, review_version: self.review_version }))
     }
 
     /// Returns the resource in the version of a rule that matches the write.
@@ -132,7 +132,7 @@ impl Webhook {
         let Some(namespace) = asked.key.namespace() else { return true };
         let state = asked.hub.storage.lock();
         let found = state.catalog.named("namespaces").and_then(|namespaces| {
-            state.object(namespaces, &Key::new(None, namespace)).map(|object| self.namespaces.matches(&object))
+            state.object(namespaces, &StoreKey::new(None, namespace)).map(|object| self.namespaces.matches(&object))
         });
         found.unwrap_or(false)
     }

@@ -16,7 +16,8 @@ use super::client::{ClientConfig, post};
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::{Key, StoredObject, Variants, with_labels_of};
+use crate::storage::key::StoreKey;
+use crate::storage::object::{StoredObject, Variants, with_labels_of};
 
 /// The time limit of one conversion, as in kube-apiserver.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -69,7 +70,7 @@ pub(crate) fn convert(
 /// # Errors
 ///
 /// The webhook failed, or its response is not valid.
-pub(crate) async fn complete(hub: &Arc<Hub>, resource: &Arc<Resource>, key: Option<&Key>) -> Result<(), Status> {
+pub(crate) async fn complete(hub: &Arc<Hub>, resource: &Arc<Resource>, key: Option<&StoreKey>) -> Result<(), Status> {
     let Some(conversion) = resource.rules.conversion.clone().filter(|_| resource.rules.view.is_some()) else {
         return Ok(());
     };

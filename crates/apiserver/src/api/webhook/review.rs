@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::Asked;
-use super::configuration::Call;
+use super::configuration::WebhookCall;
 use crate::kinds::Resource;
 use crate::kinds::user::user;
 use crate::status::{Status, StatusCause, StatusDetails};
@@ -72,7 +72,7 @@ pub(super) fn changed_as(resource: &Resource, mut object: Value) -> Value {
 }
 
 impl Review {
-    pub(super) fn new(asked: &Asked<'_>, call: &Call, object: Option<&Value>) -> Self {
+    pub(super) fn new(asked: &Asked<'_>, call: &WebhookCall, object: Option<&Value>) -> Self {
         let api_version = format!("admission.k8s.io/{}", call.review_version);
         Self { api_version, request: request(asked, &call.resource, object) }
     }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use super::metadata::{fix_namespace, keep_place, metadata_mut, metadata_text};
 use super::name::check_name;
-use super::prepare::{Ownership, Write};
-use super::{Outcome, Subresource, Trust, WriteFailure, WriteOptions, follow_up};
+use super::prepare::{Ownership, PreparedWrite};
+use super::{Subresource, Trust, WriteFailure, WriteOptions, WriteOutcome, follow_up};
 use crate::api::crd;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::{Status, StatusCause, StatusDetails};
-use crate::storage::object::{Change, Key};
-use crate::storage::state::State;
+use crate::storage::key::StoreKey;
+use crate::storage::object::WriteKind;
+use crate::storage::state::LockedState;
 
 /// How many generated names are tried if a name is taken.
 const NAME_ATTEMPTS: usize = 8;
@@ -26,7 +27,7 @@ pub(crate) fn create(
     namespace: Option<&str>,
     object: Value,
     options: &WriteOptions,
-) -> Result<Outcome, WriteFailure> {
+) -> Result<WriteOutcome, WriteFailure> {
     create_as(hub, resource, namespace, object, options, Ownership::Due)
 }
 
@@ -38,7 +39,7 @@ pub(super) fn create_as(
     mut object: Value,
     options: &WriteOptions,
     ownership: Ownership,
-) -> Result<Outcome, WriteFailure> {
+) -> Result<WriteOutcome, WriteFailure> {
     fix_namespace(resource, namespace, &mut object)?;
     let prefix: String = metadata_text(&object, "generateName").chars().take(NAME_PREFIX).collect();
     // LimitRanges are the only objects that need no name.
@@ -74,13 +75,13 @@ fn create_named(
     mut object: Value,
     options: &WriteOptions,
     ownership: Ownership,
-) -> Result<Outcome, WriteFailure> {
+) -> Result<WriteOutcome, WriteFailure> {
     let name = metadata_text(&object, "name");
     check_name(resource, name)?;
-    let key = Key::new(object["metadata"]["namespace"].as_str().filter(|_| resource.namespaced), name);
+    let key = StoreKey::new(object["metadata"]["namespace"].as_str().filter(|_| resource.namespaced), name);
     let brought = bring(hub, resource, &key, options.trust)?;
     let version = metadata_text(&object, "resourceVersion").to_owned();
-    let write = Write { hub, resource, key: &key, part: Subresource::Main, options, ownership };
+    let write = PreparedWrite { hub, resource, key: &key, part: Subresource::Main, options, ownership };
     let _giving = write.prepare_new(&mut object)?;
     // Storage refuses a version, and a dry run does not reach storage.
     if !version.is_empty() && options.dry_run {
@@ -88,7 +89,7 @@ fn create_named(
     } else if !version.is_empty() {
         return Err(Status::failure(500, "", "resourceVersion should not be set on objects to be created").into());
     }
-    let draft = write.draft(&object, Change::Added)?;
+    let draft = write.draft(&object, WriteKind::Added)?;
     let mut state = hub.storage.lock();
     state.check_current(resource)?;
     let missing = check_place(&state, resource, &key, options.trust)?;
@@ -97,22 +98,22 @@ fn create_named(
         return Err(WriteFailure::AlreadyExists { object, deleting: existing.is_marked() });
     }
     if options.dry_run {
-        return Ok(Outcome::Shown { object, created: true });
+        return Ok(WriteOutcome::Shown { object, created: true });
     }
     if let Some((namespaces, name)) = missing {
         make_namespace(hub, &mut state, &namespaces, name, brought)?;
     }
     let stored = hub.storage.commit(&mut state, resource, draft);
     follow_up(hub, &mut state, resource, &key, options.trust);
-    Ok(Outcome::Stored { object: stored, created: true })
+    Ok(WriteOutcome::Stored { object: stored, created: true })
 }
 
 /// Checks that the namespace exists and is not being deleted, and that the resource is not being deleted. Returns the
 /// namespace to create first: direct creates also create a missing namespace.
 fn check_place<'a>(
-    state: &State,
+    state: &LockedState,
     resource: &Resource,
-    key: &'a Key,
+    key: &'a StoreKey,
     trust: Trust,
 ) -> Result<Option<(Arc<Resource>, &'a str)>, Status> {
     if trust == Trust::Client {
@@ -120,7 +121,7 @@ fn check_place<'a>(
     }
     let Some(namespace) = key.namespace() else { return Ok(None) };
     let Some(namespaces) = state.catalog.named("namespaces") else { return Ok(None) };
-    let Some(found) = state.object(namespaces, &Key::new(None, namespace)) else {
+    let Some(found) = state.object(namespaces, &StoreKey::new(None, namespace)) else {
         if trust == Trust::Client {
             return Err(Status::not_found(namespaces, namespace));
         }
@@ -145,12 +146,12 @@ fn check_place<'a>(
 }
 
 /// Prepares the missing namespace of an object before the state is locked.
-fn bring(hub: &Hub, resource: &Resource, key: &Key, trust: Trust) -> Result<Option<Value>, WriteFailure> {
+fn bring(hub: &Hub, resource: &Resource, key: &StoreKey, trust: Trust) -> Result<Option<Value>, WriteFailure> {
     let Some((namespaces, name)) = check_place(&hub.storage.lock(), resource, key, trust)? else { return Ok(None) };
     let mut object =
         json!({"kind": namespaces.kind, "apiVersion": namespaces.api_version(), "metadata": {"name": name}});
-    let (key, options) = (Key::new(None, name), WriteOptions::host());
-    let write = Write {
+    let (key, options) = (StoreKey::new(None, name), WriteOptions::host());
+    let write = PreparedWrite {
         hub,
         resource: &namespaces,
         key: &key,
@@ -165,19 +166,24 @@ fn bring(hub: &Hub, resource: &Resource, key: &Key, trust: Trust) -> Result<Opti
 /// Stores the prepared namespace. None was prepared if the namespace was deleted only now.
 fn make_namespace(
     hub: &Hub,
-    state: &mut State,
+    state: &mut LockedState,
     namespaces: &Resource,
     name: &str,
     prepared: Option<Value>,
 ) -> Result<(), Status> {
     let Some(object) = prepared else { return Err(Status::not_found(namespaces, name)) };
-    hub.storage.commit_small(state, namespaces, &Key::new(None, name), &object);
+    hub.storage.commit_namespace(state, namespaces, &StoreKey::new(None, name), &object);
     Ok(())
 }
 
 /// Stores an object without checks, in place of the existing one. Unlike other writes it does not use
-/// [`Write::prepare_new`]. The caller decides everything except kind, name, namespace, uid and creation time.
-pub(crate) fn put_as_is(hub: &Hub, resource: &Resource, key: &Key, mut object: Value) -> Result<Outcome, WriteFailure> {
+/// [`PreparedWrite::prepare_new`]. The caller decides everything except kind, name, namespace, uid and creation time.
+pub(crate) fn put_as_is(
+    hub: &Hub,
+    resource: &Resource,
+    key: &StoreKey,
+    mut object: Value,
+) -> Result<WriteOutcome, WriteFailure> {
     check_name(resource, key.name())?;
     let brought = bring(hub, resource, key, Trust::Host)?;
     loop {
@@ -190,7 +196,7 @@ pub(crate) fn put_as_is(hub: &Hub, resource: &Resource, key: &Key, mut object: V
         ];
         metadata_mut(&mut object).extend(identity.map(|(member, value)| (member.to_owned(), value)));
         keep_place(resource, key, &mut object);
-        let change = if before.is_some() { Change::Modified } else { Change::Added };
+        let change = if before.is_some() { WriteKind::Modified } else { WriteKind::Added };
         let draft = hub.storage.draft(resource, key, &object, change);
         let mut state = hub.storage.lock();
         let current = state.object(resource, key);
@@ -201,6 +207,6 @@ pub(crate) fn put_as_is(hub: &Hub, resource: &Resource, key: &Key, mut object: V
             make_namespace(hub, &mut state, &namespaces, name, brought)?;
         }
         let stored = hub.storage.commit(&mut state, resource, draft);
-        return Ok(Outcome::Stored { object: stored, created: before.is_none() });
+        return Ok(WriteOutcome::Stored { object: stored, created: before.is_none() });
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::metadata::{finalizers, metadata_mut};
-use super::{DeleteOptions, Outcome, Propagation, Trust, WriteFailure, after_removal, follow_up};
+use super::{DeleteOptions, Propagation, Trust, WriteFailure, WriteOutcome, after_removal, follow_up};
 use crate::api::crd;
 use crate::api::garbage::{FOREGROUND, ORPHAN};
 use crate::api::webhook::Asked;
@@ -14,7 +14,8 @@ use crate::hub::admission::Admission;
 use crate::kinds::{Resource, moment, storage_id};
 use crate::message::verb::Verb;
 use crate::status::{Status, StatusDetails};
-use crate::storage::object::{Change, Draft, Key, StoredObject};
+use crate::storage::key::StoreKey;
+use crate::storage::object::{Draft, StoredObject, WriteKind};
 use crate::storage::state::Locked;
 
 /// How often a delete is prepared again because the object has changed. The state stays locked during the last attempt,
@@ -25,9 +26,9 @@ const ATTEMPTS: usize = 16;
 pub(crate) fn delete(
     hub: &Hub,
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     options: &DeleteOptions,
-) -> Result<Outcome, WriteFailure> {
+) -> Result<WriteOutcome, WriteFailure> {
     let mut state = hub.storage.lock();
     let outcome = delete_in(hub, &mut state, resource, key, options)?;
     if !options.dry_run {
@@ -41,9 +42,9 @@ pub(crate) fn delete_in(
     hub: &Hub,
     state: &mut Locked<'_>,
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     options: &DeleteOptions,
-) -> Result<Outcome, WriteFailure> {
+) -> Result<WriteOutcome, WriteFailure> {
     for attempt in 1..=ATTEMPTS {
         state.check_current(resource)?;
         let Some(stored) = state.object(resource, key) else {
@@ -65,11 +66,11 @@ pub(crate) fn delete_in(
 /// The effect of a delete on an object.
 enum PreparedDelete {
     /// No effect, or a dry run. This is the response.
-    None(Outcome),
+    None(WriteOutcome),
     /// The object is marked. It stays until its finalizers are removed and its grace period is over.
     Mark(Draft),
     /// The object is removed. This is its last state.
-    Remove(Key, Value),
+    Remove(StoreKey, Value),
 }
 
 /// Checks a delete and prepares its effect.
@@ -89,7 +90,7 @@ fn prepared(
     if !stored.is_marked() && is_admitted(hub, options) {
         admitted(hub, resource, key, object.clone(), options)?;
     }
-    let unchanged = || PreparedDelete::None(Outcome::Stored { object: stored.clone(), created: false });
+    let unchanged = || PreparedDelete::None(WriteOutcome::Stored { object: stored.clone(), created: false });
     let marked = !object["metadata"]["deletionTimestamp"].is_null();
     let left = object["metadata"]["deletionGracePeriodSeconds"].as_i64().filter(|left| marked && *left > 0);
     let (at, grace) = match left {
@@ -114,12 +115,12 @@ fn prepared(
         }
         mark(resource, &mut object, at, grace);
         if options.dry_run {
-            return Ok(PreparedDelete::None(Outcome::Shown { object, created: false }));
+            return Ok(PreparedDelete::None(WriteOutcome::Shown { object, created: false }));
         }
         let draft = match resource.rules.conversion {
             // A conversion may lose members of this version, so only the metadata is written.
             Some(_) => stored.with_metadata(&object["metadata"]),
-            None => Draft::encode(resource, key.clone(), &object, Change::Modified, stored.revision),
+            None => Draft::encode(resource, key.clone(), &object, WriteKind::Modified, stored.revision),
         };
         return Ok(PreparedDelete::Mark(draft));
     }
@@ -139,15 +140,15 @@ fn carry_out(
     resource: &Resource,
     removal: PreparedDelete,
     options: &DeleteOptions,
-) -> Outcome {
+) -> WriteOutcome {
     match removal {
         PreparedDelete::None(outcome) => outcome,
         PreparedDelete::Mark(draft) => {
             let stored = hub.storage.commit(state, resource, draft);
             if options.orphan_dependents == Some(false) {
-                return Outcome::Accepted(stored);
+                return WriteOutcome::Accepted(stored);
             }
-            Outcome::Stored { object: stored, created: false }
+            WriteOutcome::Stored { object: stored, created: false }
         }
         PreparedDelete::Remove(key, mut object) => {
             let revision = hub.storage.remove(state, resource, &key);
@@ -167,7 +168,7 @@ fn is_admitted(hub: &Hub, options: &DeleteOptions) -> bool {
 fn admitted(
     hub: &Hub,
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     mut object: Value,
     options: &DeleteOptions,
 ) -> Result<(), Status> {
@@ -233,7 +234,7 @@ fn propagate(resource: &Resource, object: &mut Value, options: &DeleteOptions) {
 }
 
 /// Removes a finalizer from an object. Removes the object with its last finalizer, if it is being deleted.
-pub(crate) fn let_go(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &Key, finalizer: &str) {
+pub(crate) fn let_go(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key: &StoreKey, finalizer: &str) {
     let Some(stored) = state.object(resource, key) else { return };
     let mut object = stored.identity();
     let kept: Vec<Value> = finalizers(&object).into_iter().filter(|name| *name != finalizer).map(Value::from).collect();
@@ -253,13 +254,13 @@ pub(crate) fn let_go(hub: &Hub, state: &mut Locked<'_>, resource: &Resource, key
 }
 
 /// Returns the answer of a delete that removed the object.
-fn answer(resource: &Resource, key: &Key, object: Value) -> Outcome {
+fn answer(resource: &Resource, key: &StoreKey, object: Value) -> WriteOutcome {
     if resource.rules.returns_deleted {
-        return Outcome::Shown { object, created: false };
+        return WriteOutcome::Shown { object, created: false };
     }
     let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
     let details = StatusDetails { uid, ..resource.details(key.name()) };
-    Outcome::Done(Status::failure(200, "", "").with_details(details))
+    WriteOutcome::Done(Status::failure(200, "", "").with_details(details))
 }
 
 /// Returns whether a namespace must be emptied first.
@@ -321,7 +322,12 @@ fn shortened(hub: &Hub, object: &Value, left: i64, options: &DeleteOptions) -> O
     }
 }
 
-fn check_preconditions(resource: &Resource, key: &Key, object: &Value, options: &DeleteOptions) -> Result<(), Status> {
+fn check_preconditions(
+    resource: &Resource,
+    key: &StoreKey,
+    object: &Value,
+    options: &DeleteOptions,
+) -> Result<(), Status> {
     let refuse = |what: &str, asked: &str, found: &str, hint: &str| {
         let message = format!(
             "Operation cannot be fulfilled on {} \"{}\": the {what} in the precondition ({asked}) does not match the \

@@ -48,7 +48,7 @@ impl DeleteOptions {
         let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let dry_run = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let preconditions = &body["preconditions"];
-        Raw {
+        RawDeleteOptions {
             grace_period: body["gracePeriodSeconds"].as_i64(),
             uid: text(&preconditions["uid"]),
             resource_version: text(&preconditions["resourceVersion"]),
@@ -77,7 +77,7 @@ impl DeleteOptions {
     /// Reads options from the query, which is used if there is no body.
     pub(crate) fn from_query(query: &Query) -> Result<Self, Status> {
         let text = |name: &str| query.get(name).filter(|text| !text.is_empty()).map(str::to_owned);
-        Raw {
+        RawDeleteOptions {
             grace_period: query.number("gracePeriodSeconds")?,
             uid: text("uid"),
             resource_version: text("resourceVersion"),
@@ -114,7 +114,7 @@ fn refused(why: String) -> Status {
 
 /// The options as received.
 #[derive(Debug, Default)]
-struct Raw {
+struct RawDeleteOptions {
     grace_period: Option<i64>,
     uid: Option<String>,
     resource_version: Option<String>,
@@ -123,7 +123,7 @@ struct Raw {
     propagation_policy: Option<String>,
 }
 
-impl Raw {
+impl RawDeleteOptions {
     fn check(self) -> Result<DeleteOptions, Status> {
         const POLICY: &str = "propagationPolicy";
         let mut causes: Vec<StatusCause> = self.dry_run.iter().filter_map(|value| dry_run_cause(value)).collect();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Trust, WriteFailure};
 use crate::kinds::Resource;
 use crate::status::Status;
-use crate::storage::object::Key;
+use crate::storage::key::StoreKey;
 
 /// Checks that a body is an object of this resource. Fills in `kind` and `apiVersion` where the body may omit them.
 ///
@@ -148,7 +148,7 @@ const IMMUTABLE: [&str; 5] =
 /// Sets the fields that no request, patch, admission or rule of a kind may decide: kind, version, name, namespace and
 /// the immutable metadata of
 /// `identity`. This is the last step of every write before the object is stored.
-pub(super) fn seal(resource: &Resource, key: &Key, identity: &Value, object: &mut Value) {
+pub(super) fn seal(resource: &Resource, key: &StoreKey, identity: &Value, object: &mut Value) {
     keep_place(resource, key, object);
     for member in IMMUTABLE {
         match identity["metadata"].get(member) {
@@ -159,7 +159,7 @@ pub(super) fn seal(resource: &Resource, key: &Key, identity: &Value, object: &mu
 }
 
 /// Sets kind, version, name and namespace of an object.
-pub(super) fn keep_place(resource: &Resource, key: &Key, object: &mut Value) {
+pub(super) fn keep_place(resource: &Resource, key: &StoreKey, object: &mut Value) {
     object["kind"] = resource.kind.as_str().into();
     object["apiVersion"] = resource.api_version().into();
     let metadata = metadata_mut(object);

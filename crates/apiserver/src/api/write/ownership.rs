@@ -148,9 +148,9 @@ fn filter(resource: &Resource, part: Subresource) -> FieldFilter {
                 FieldFilter::Everything
             }
         }
-        Subresource::Main | Subresource::Finalize => except(strategy::reset_fields(&resource.id)),
+        Subresource::Main | Subresource::Finalize => except(strategy::reset_fields(resource)),
         Subresource::Status if resource.rules.custom => only(&["status"]),
-        Subresource::Status => except(strategy::reset_status_fields(&resource.id).unwrap_or_default()),
+        Subresource::Status => except(strategy::reset_status_fields(resource)),
         Subresource::Approval => except(&["spec", "status.certificate"]),
         Subresource::EphemeralContainers => only(&["spec", "ephemeralContainers"]),
         Subresource::Scale => match &resource.rules.scale {

@@ -5,18 +5,17 @@ use serde_json::Value;
 
 use super::create::create_as;
 use super::metadata::{self, DEEPEST};
-use super::negative::counted;
 use super::options::Validation;
 use super::ownership::{applied, merged};
-use super::prepare::{Ownership, Write};
+use super::prepare::{Ownership, PreparedWrite};
 use super::receive::{Received, complete, dedupe_owners, receive};
 use super::update::{Subresource, check_body, check_version, modify, modify_as};
-use super::{Outcome, Trust, WriteFailure, WriteOptions};
+use super::{Trust, WriteFailure, WriteOptions, WriteOutcome};
 use crate::hub::Hub;
 use crate::kinds::Resource;
-use crate::message::document::{self, Document};
+use crate::message::document::{self, BodyDocument};
 use crate::status::{Status, StatusDetails};
-use crate::storage::object::Key;
+use crate::storage::key::StoreKey;
 
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -37,11 +36,11 @@ pub(crate) enum Patch {
     /// RFC 6902: a list of operations.
     Operations { patch: json_patch::Patch, duplicates: Vec<String> },
     /// RFC 7386: a merge patch. Null removes a member.
-    Merge(Document),
+    Merge(BodyDocument),
     /// A merge patch that merges lists by their keys.
-    Strategic(Document),
+    Strategic(BodyDocument),
     /// A server-side apply: the fields that the manager wants to set and to own.
-    Apply(Document),
+    Apply(BodyDocument),
 }
 
 impl Patch {
@@ -50,7 +49,7 @@ impl Patch {
         let refuse = |error: serde_json::Error| Status::bad_request(format!("error decoding patch: {error}"));
         match media_type {
             "application/json-patch+json" => {
-                let Document { value, duplicates } = document::read(body).map_err(refuse)?;
+                let BodyDocument { value, duplicates } = document::read(body).map_err(refuse)?;
                 let patch: json_patch::Patch = serde_json::from_value(value).map_err(refuse)?;
                 if patch.0.len() > MAX_OPERATIONS {
                     let message = format!(
@@ -102,7 +101,6 @@ impl Patch {
             Self::Operations { patch, .. } => {
                 let (mut copied, mut deepest) = (0, metadata::depth(&changed));
                 for operation in &patch.0 {
-                    let operation = &*counted(operation, &changed);
                     if finds_nothing(operation, &changed) {
                         continue;
                     }
@@ -192,11 +190,11 @@ fn copy_size(operation: &PatchOperation, object: &Value) -> usize {
 pub(crate) fn patch(
     hub: &Hub,
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     patch: &Patch,
     part: Subresource,
     options: &WriteOptions,
-) -> Result<(Outcome, Vec<String>), WriteFailure> {
+) -> Result<(WriteOutcome, Vec<String>), WriteFailure> {
     if let Patch::Apply(wanted) = patch {
         let outcome = apply(hub, resource, key, wanted, part, options)?;
         return Ok((outcome, wanted.judged(options)?));
@@ -215,11 +213,11 @@ pub(crate) fn patch(
 fn apply(
     hub: &Hub,
     resource: &Resource,
-    key: &Key,
-    sent: &Document,
+    key: &StoreKey,
+    sent: &BodyDocument,
     part: Subresource,
     options: &WriteOptions,
-) -> Result<Outcome, WriteFailure> {
+) -> Result<WriteOutcome, WriteFailure> {
     let wanted = &sent.value;
     if !wanted.is_object() || metadata::is_deeper(wanted, DEEPEST) {
         return Err(Status::bad_request("error decoding patch: it is no object that could be applied").into());
@@ -232,7 +230,7 @@ fn apply(
         sent.judged(options)?;
         complete(resource, value, options)
     };
-    let write = Write { hub, resource, key, part, options, ownership: Ownership::Done };
+    let write = PreparedWrite { hub, resource, key, part, options, ownership: Ownership::Done };
     loop {
         let changed = modify_as(write, |stored| {
             check_version(resource, key, stored, wanted, &WriteOptions { trust: Trust::Host, ..options.clone() })?;
@@ -250,7 +248,7 @@ fn apply(
     }
 }
 
-impl Document {
+impl BodyDocument {
     /// Returns the warnings for an apply, or refuses it under strict validation.
     pub(super) fn judged(&self, options: &WriteOptions) -> Result<Vec<String>, Status> {
         match options.validation {
@@ -268,28 +266,28 @@ impl Document {
 pub(crate) fn patch_with(
     hub: &Hub,
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     options: &WriteOptions,
     change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
-) -> Result<Outcome, WriteFailure> {
-    patch_as(Write { hub, resource, key, part: Subresource::Main, options, ownership: Ownership::Due }, change)
+) -> Result<WriteOutcome, WriteFailure> {
+    patch_as(PreparedWrite { hub, resource, key, part: Subresource::Main, options, ownership: Ownership::Due }, change)
 }
 
 /// Does the same as [`patch_with`], without recording a field manager.
 pub(crate) fn patch_unowned(
     hub: &Hub,
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     options: &WriteOptions,
     change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
-) -> Result<Outcome, WriteFailure> {
-    patch_as(Write { hub, resource, key, part: Subresource::Main, options, ownership: Ownership::Done }, change)
+) -> Result<WriteOutcome, WriteFailure> {
+    patch_as(PreparedWrite { hub, resource, key, part: Subresource::Main, options, ownership: Ownership::Done }, change)
 }
 
 fn patch_as(
-    write: Write<'_>,
+    write: PreparedWrite<'_>,
     mut change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
-) -> Result<Outcome, WriteFailure> {
+) -> Result<WriteOutcome, WriteFailure> {
     modify_as(write, |stored| {
         let changed = change(stored)?;
         checked(write.resource, write.key, stored, changed, None, write.options).map(|received| received.object)
@@ -299,7 +297,7 @@ fn patch_as(
 /// Checks the result of a patch like the body of an update. An error names the patch.
 fn checked(
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     stored: &Value,
     mut changed: Value,
     patch: Option<&Patch>,
@@ -311,7 +309,7 @@ fn checked(
     };
     let duplicates = patch.map_or(&[][..], Patch::duplicates).to_vec();
     let doubled = dedupe_owners(&mut changed, " after mutating admission happens");
-    let sent = Document { value: changed, duplicates };
+    let sent = BodyDocument { value: changed, duplicates };
     let mut received = receive(resource, sent, options).map_err(|error| error.of_patch(&shown))?;
     received.warnings.extend(doubled);
     check_body(resource, key, &mut received.object)?;

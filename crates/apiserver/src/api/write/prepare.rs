@@ -9,20 +9,22 @@ use std::collections::BTreeSet;
 use super::marks::wrong_marks;
 use super::metadata::{bump_generation, finalizers, keep_identity, keep_member, keep_place, metadata_mut, seal};
 use super::ownership::track;
-use super::pool::Held;
+use super::pool::pool;
 use super::receive::formed;
 use super::{Subresource, Trust, WriteFailure, WriteOptions};
 use crate::api::crd;
 use crate::api::webhook::{self, Asked, Caller, Converted};
 use crate::hub::Hub;
 use crate::hub::admission::Admission;
-use crate::kinds::rules::immutable::{self, Cause};
+use crate::kinds::Resource;
+use crate::kinds::rules::defaults::fill_defaults;
+use crate::kinds::rules::service::{ServicePool, allocate};
 use crate::kinds::rules::strategy;
-use crate::kinds::rules::strategy::service::{Refusal, allocate_create, allocate_update};
-use crate::kinds::{Resource, defaulting};
+use crate::kinds::rules::validation::{self, Cause};
 use crate::message::verb::Verb;
 use crate::status::{Status, StatusCause};
-use crate::storage::object::{Change, Draft, Key};
+use crate::storage::key::StoreKey;
+use crate::storage::object::{Draft, WriteKind};
 
 /// The maximum size of an object in kube-apiserver's storage, in bytes.
 const LARGEST: usize = 1536 * 1024;
@@ -36,10 +38,10 @@ pub(super) enum Ownership {
 
 /// One write: its target, the subresource and the options.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Write<'a> {
+pub(super) struct PreparedWrite<'a> {
     pub(super) hub: &'a Hub,
     pub(super) resource: &'a Resource,
-    pub(super) key: &'a Key,
+    pub(super) key: &'a StoreKey,
     pub(super) part: Subresource,
     pub(super) options: &'a WriteOptions,
     pub(super) ownership: Ownership,
@@ -49,7 +51,7 @@ pub(super) struct Write<'a> {
 /// single pass over the object.
 pub(super) type Giving<'a> = MutexGuard<'a, ()>;
 
-impl<'a> Write<'a> {
+impl<'a> PreparedWrite<'a> {
     /// Prepares an object that is to be created.
     pub(super) fn prepare_new(&self, object: &mut Value) -> Result<Option<Giving<'a>>, WriteFailure> {
         let Self { hub, resource, options, .. } = *self;
@@ -79,10 +81,9 @@ impl<'a> Write<'a> {
             if resource.id == "services" {
                 self.validate_by_webhooks(None, object)?;
                 giving = Some(hub.giving.lock());
-                allocate_create(object, &mut Held::now(hub, options.dry_run))
-                    .map_err(|refusal| self.ungiven(refusal))?;
+                self.give(None, object)?;
             }
-            strategy::prepare_create(&resource.id, object, &now);
+            strategy::prepare_create(resource, object);
         }
         if let Some(status) = status {
             lay_over(&mut object["status"], status);
@@ -93,7 +94,7 @@ impl<'a> Write<'a> {
         self.fill(object);
         let mut causes = wrong_marks(object);
         if options.trust == Trust::Client {
-            causes.extend(told(immutable::validate_create(&resource.id, &as_judged(object))));
+            causes.extend(told(validation::validate_create(&resource.id, &as_judged(object))));
         }
         if let Some(schema) = &resource.schema {
             causes.extend(schema.validate(object, None).into_iter().map(StatusCause::from));
@@ -131,17 +132,14 @@ impl<'a> Write<'a> {
                     if resource.id == "services" {
                         self.validate_by_webhooks(Some(before), &after)?;
                         giving = Some(hub.giving.lock());
-                        let given = allocate_update(before, &mut after, &mut Held::now(hub, options.dry_run));
-                        given.map_err(|refusal| self.ungiven(refusal))?;
+                        self.give(Some(before), &mut after)?;
                     }
-                    strategy::prepare_update(&resource.id, before, &mut after, &now);
+                    strategy::prepare_update(resource, before, &mut after);
                 }
-                Subresource::Status => strategy::prepare_status_update(&resource.id, before, &mut after, &now),
+                Subresource::Status => strategy::prepare_status_update(resource, before, &mut after),
                 Subresource::Finalize => strategy::prepare_finalize(before, &mut after),
-                Subresource::Approval | Subresource::EphemeralContainers => {
-                    let name = part.name().unwrap_or_default();
-                    strategy::prepare_subresource_update(name, before, &mut after, &now);
-                }
+                Subresource::Approval => strategy::prepare_approval(before, &mut after, &now),
+                Subresource::EphemeralContainers => strategy::prepare_ephemeral_containers(before, &mut after),
             }
         }
         if let (Some(status), Some(members)) = (status, after.as_object_mut()) {
@@ -157,11 +155,11 @@ impl<'a> Write<'a> {
         }
         causes.extend(new_finalizers(before, &after));
         if options.trust == Trust::Client && part == Subresource::Main {
-            let refused = immutable::validate_update(&resource.id, &as_judged(before), &as_judged(&after));
+            let refused = validation::validate_update(&resource.id, &as_judged(before), &as_judged(&after));
             causes.extend(told(refused));
         } else if let Some(name) = part.name().filter(|_| options.trust == Trust::Client) {
             let (before, after) = (as_judged(before), as_judged(&after));
-            causes.extend(told(immutable::validate_subresource_update(&resource.id, name, &before, &after)));
+            causes.extend(told(validation::validate_subresource_update(&resource.id, name, &before, &after)));
         }
         if let Some(schema) = &resource.schema {
             let wrong = match part {
@@ -185,7 +183,7 @@ impl<'a> Write<'a> {
     }
 
     /// Encodes an object that is to be stored. A conversion webhook may be called for that.
-    pub(super) fn draft(&self, object: &Value, change: Change) -> Result<Draft, Status> {
+    pub(super) fn draft(&self, object: &Value, change: WriteKind) -> Result<Draft, Status> {
         let Self { hub, resource, key, options, .. } = *self;
         let converted = options.caller.as_ref().map(|caller| webhook::convert(hub, caller, resource, object));
         let Some(Converted { stored, variants }) = converted.transpose()?.flatten() else {
@@ -199,7 +197,7 @@ impl<'a> Write<'a> {
     /// Fills in defaults.
     fn fill(&self, object: &mut Value) {
         if let Some(of) = self.resource.of {
-            defaulting::fill(of, object);
+            fill_defaults(of, object);
         }
     }
 
@@ -306,14 +304,14 @@ impl<'a> Write<'a> {
         Err(Status::invalid(group, kind, self.key.name(), causes))
     }
 
-    fn ungiven(&self, refusal: Refusal) -> Status {
-        match refusal {
-            Refusal::Invalid(causes) => match self.refuse(told(causes).collect()) {
-                Err(status) => status,
-                Ok(()) => Status::failure(500, "InternalError", "a service cannot be given what it needs"),
-            },
-            Refusal::Exhausted(message) => Status::internal(message),
-        }
+    /// Gives a service the addresses and ports that it lacks.
+    fn give(&self, before: Option<&Value>, service: &mut Value) -> Result<(), Status> {
+        let chance = &self.hub.chance;
+        // A dry run takes nothing from the pool, and always shows the same values.
+        let draw = |below| if self.options.dry_run { 0 } else { chance.within(0..below) };
+        let (addresses, ports) = pool(self.hub);
+        let given = allocate(before, service, &mut ServicePool { addresses, ports, draw: &draw });
+        given.or_else(|causes| self.refuse(told(causes).collect()))
     }
 }
 

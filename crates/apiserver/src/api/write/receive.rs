@@ -7,7 +7,7 @@ use super::WriteFailure;
 use super::metadata::check_kind;
 use super::options::{Validation, WriteOptions};
 use crate::kinds::{Resource, form, types};
-use crate::message::document::Document;
+use crate::message::document::BodyDocument;
 use crate::status::Status;
 
 /// A received object, and the warnings for the client.
@@ -18,8 +18,12 @@ pub(crate) struct Received {
 }
 
 /// Reads a request body as an object of this resource.
-pub(crate) fn receive(resource: &Resource, sent: Document, options: &WriteOptions) -> Result<Received, WriteFailure> {
-    let Document { value: mut object, duplicates: mut flaws } = sent;
+pub(crate) fn receive(
+    resource: &Resource,
+    sent: BodyDocument,
+    options: &WriteOptions,
+) -> Result<Received, WriteFailure> {
+    let BodyDocument { value: mut object, duplicates: mut flaws } = sent;
     check_kind(resource, &mut object, options.trust)?;
     let mut object = formed(resource, object, &mut flaws)?;
     let mut warnings = judge(resource.named(), flaws, options)?;
@@ -92,5 +96,5 @@ pub(super) fn complete(resource: &Resource, mut object: Value, options: &WriteOp
         schema.apply_defaults(&mut object).map_err(|error| Status::failure(500, "", error.to_string()))?;
         return Ok(object);
     }
-    receive(resource, Document { value: object, duplicates: Vec::new() }, options).map(|received| received.object)
+    receive(resource, BodyDocument { value: object, duplicates: Vec::new() }, options).map(|received| received.object)
 }

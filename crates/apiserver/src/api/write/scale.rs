@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::metadata::metadata_mut;
-use super::prepare::{Ownership, Write};
+use super::prepare::{Ownership, PreparedWrite};
 use super::receive::judge;
 use super::scale_owners::applied;
 use super::update::{Subresource, check_body, check_version, modify_as};
@@ -11,9 +11,9 @@ use super::{Patch, Trust, WriteFailure, WriteOptions};
 use crate::hub::Hub;
 use crate::kinds::form::{self, Formed};
 use crate::kinds::{Resource, Scale, types};
-use crate::message::document::Document;
+use crate::message::document::BodyDocument;
 use crate::status::{Status, StatusCause};
-use crate::storage::object::Key;
+use crate::storage::key::StoreKey;
 
 /// Kind and version, as in messages.
 const SCALE: (&str, &str) = ("Scale", "v1");
@@ -22,7 +22,7 @@ const SCALE: (&str, &str) = ("Scale", "v1");
 #[derive(Debug, Clone)]
 pub(crate) enum ScaleChange {
     /// Replaces the whole `Scale` object.
-    Replace(Document),
+    Replace(BodyDocument),
     /// Patches the `Scale` object.
     Patch(Patch),
 }
@@ -51,7 +51,7 @@ pub(crate) fn scale_of(scale: &Scale, object: &Value) -> Value {
 pub(crate) fn rescale(
     hub: &Hub,
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     change: ScaleChange,
     options: &WriteOptions,
 ) -> Result<(Value, Vec<String>), WriteFailure> {
@@ -60,51 +60,52 @@ pub(crate) fn rescale(
     let ownership = if applies { Ownership::Done } else { Ownership::Due };
     let trusted = WriteOptions { trust: Trust::Host, ..options.clone() };
     let mut warnings = Vec::new();
-    let outcome = modify_as(Write { hub, resource, key, part: Subresource::Scale, options, ownership }, |stored| {
-        let current = scale_of(scale, stored);
-        let (mut wanted, owners) = match &change {
-            ScaleChange::Replace(sent) => {
-                let (wanted, flaws) = received(sent.clone())?;
-                warnings = judge(SCALE, flaws, options)?;
-                (wanted, None)
+    let outcome =
+        modify_as(PreparedWrite { hub, resource, key, part: Subresource::Scale, options, ownership }, |stored| {
+            let current = scale_of(scale, stored);
+            let (mut wanted, owners) = match &change {
+                ScaleChange::Replace(sent) => {
+                    let (wanted, flaws) = received(sent.clone())?;
+                    warnings = judge(SCALE, flaws, options)?;
+                    (wanted, None)
+                }
+                ScaleChange::Patch(Patch::Apply(sent)) => {
+                    let now = hub.clock.now_text();
+                    let (wanted, owners) = applied(resource, scale, (stored, current), &sent.value, options, &now)?;
+                    warnings = sent.judged(options)?;
+                    (formed(wanted)?.object, Some(owners))
+                }
+                ScaleChange::Patch(patch) => {
+                    let changed = patch.apply(&current, resource)?;
+                    let refuse = |error: WriteFailure| error.of_patch(&changed.to_string());
+                    let sent = BodyDocument { value: changed.clone(), duplicates: patch.duplicates().to_vec() };
+                    let (wanted, flaws) = received(sent).map_err(refuse)?;
+                    warnings = judge(SCALE, flaws, options).map_err(refuse)?;
+                    (wanted, None)
+                }
+            };
+            check_body(resource, key, &mut wanted)?;
+            check_version(resource, key, stored, &wanted, &trusted)?;
+            // Zero replicas are omitted.
+            let replicas = number(&wanted, "/spec/replicas");
+            if replicas < 0 {
+                let why = format!("{replicas}: must be greater than or equal to 0");
+                let cause = StatusCause::invalid("spec.replicas", why);
+                return Err(Status::invalid("autoscaling", "Scale", key.name(), vec![cause]).into());
             }
-            ScaleChange::Patch(Patch::Apply(sent)) => {
-                let now = hub.clock.now_text();
-                let (wanted, owners) = applied(resource, scale, (stored, current), &sent.value, options, &now)?;
-                warnings = sent.judged(options)?;
-                (formed(wanted)?.object, Some(owners))
+            let mut updated = stored.clone();
+            put_at(&mut updated, &scale.spec_replicas, replicas.into());
+            if let Some(owners) = owners {
+                metadata_mut(&mut updated).insert("managedFields".into(), owners.into());
             }
-            ScaleChange::Patch(patch) => {
-                let changed = patch.apply(&current, resource)?;
-                let refuse = |error: WriteFailure| error.of_patch(&changed.to_string());
-                let sent = Document { value: changed.clone(), duplicates: patch.duplicates().to_vec() };
-                let (wanted, flaws) = received(sent).map_err(refuse)?;
-                warnings = judge(SCALE, flaws, options).map_err(refuse)?;
-                (wanted, None)
-            }
-        };
-        check_body(resource, key, &mut wanted)?;
-        check_version(resource, key, stored, &wanted, &trusted)?;
-        // Zero replicas are omitted.
-        let replicas = number(&wanted, "/spec/replicas");
-        if replicas < 0 {
-            let why = format!("{replicas}: must be greater than or equal to 0");
-            let cause = StatusCause::invalid("spec.replicas", why);
-            return Err(Status::invalid("autoscaling", "Scale", key.name(), vec![cause]).into());
-        }
-        let mut updated = stored.clone();
-        put_at(&mut updated, &scale.spec_replicas, replicas.into());
-        if let Some(owners) = owners {
-            metadata_mut(&mut updated).insert("managedFields".into(), owners.into());
-        }
-        Ok(updated)
-    })?;
+            Ok(updated)
+        })?;
     Ok((scale_of(scale, &outcome.value(resource)), warnings))
 }
 
 /// Returns a received `Scale` in the server's form, and its unknown fields.
-fn received(sent: Document) -> Result<(Value, Vec<String>), WriteFailure> {
-    let Document { value, duplicates: mut flaws } = sent;
+fn received(sent: BodyDocument) -> Result<(Value, Vec<String>), WriteFailure> {
+    let BodyDocument { value, duplicates: mut flaws } = sent;
     let text = |member: &str| value[member].as_str().unwrap_or_default();
     let (kind, api_version) = (text("kind"), text("apiVersion"));
     if !matches!(api_version, "" | "autoscaling/v1") {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use super::create::create;
 use super::metadata::{finalizers, fix_namespace, metadata_text};
-use super::prepare::{Ownership, Write};
-use super::{Outcome, Trust, WriteFailure, WriteOptions, after_removal, follow_up};
+use super::prepare::{Ownership, PreparedWrite};
+use super::{Trust, WriteFailure, WriteOptions, WriteOutcome, after_removal, follow_up};
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use crate::status::{Status, StatusCause};
-use crate::storage::object::{Change, Key, StoredObject};
+use crate::storage::key::StoreKey;
+use crate::storage::object::{StoredObject, WriteKind};
 
 /// The subresource that a write addresses: it limits what the write may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +48,11 @@ impl Subresource {
 pub(crate) fn update(
     hub: &Hub,
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     mut object: Value,
     part: Subresource,
     options: &WriteOptions,
-) -> Result<Outcome, WriteFailure> {
+) -> Result<WriteOutcome, WriteFailure> {
     check_body(resource, key, &mut object)?;
     let creates = resource.rules.create_on_update && part == Subresource::Main;
     loop {
@@ -77,7 +78,7 @@ pub(crate) fn update(
 }
 
 /// Checks that a body is for this object, and fills in the fields that it may omit.
-pub(super) fn check_body(resource: &Resource, key: &Key, object: &mut Value) -> Result<(), Status> {
+pub(super) fn check_body(resource: &Resource, key: &StoreKey, object: &mut Value) -> Result<(), Status> {
     fix_namespace(resource, key.namespace(), object)?;
     let named = metadata_text(object, "name");
     if named.is_empty() {
@@ -97,20 +98,20 @@ pub(super) fn check_body(resource: &Resource, key: &Key, object: &mut Value) -> 
 pub(super) fn modify(
     hub: &Hub,
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     part: Subresource,
     options: &WriteOptions,
     change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
-) -> Result<Outcome, WriteFailure> {
-    modify_as(Write { hub, resource, key, part, options, ownership: Ownership::Due }, change)
+) -> Result<WriteOutcome, WriteFailure> {
+    modify_as(PreparedWrite { hub, resource, key, part, options, ownership: Ownership::Due }, change)
 }
 
 /// Does the same as `modify`, but field managers may already be recorded.
 pub(super) fn modify_as(
-    write: Write<'_>,
+    write: PreparedWrite<'_>,
     mut change: impl FnMut(&Value) -> Result<Value, WriteFailure>,
-) -> Result<Outcome, WriteFailure> {
-    let Write { hub, resource, key, options, .. } = write;
+) -> Result<WriteOutcome, WriteFailure> {
+    let PreparedWrite { hub, resource, key, options, .. } = write;
     loop {
         let stored = hub.storage.lock().object(resource, key);
         let Some(stored) = stored else { return Err(WriteFailure::not_found(resource, key.name())) };
@@ -126,16 +127,16 @@ pub(super) fn modify_as(
 /// Stores the next state of an object. Returns `None` if the stored object has changed since the next state was
 /// computed.
 fn replace(
-    write: Write<'_>,
+    write: PreparedWrite<'_>,
     stored: &Arc<StoredObject>,
     before: &Value,
     mut after: Value,
-) -> Result<Option<Outcome>, WriteFailure> {
-    let Write { hub, resource, key, options, .. } = write;
+) -> Result<Option<WriteOutcome>, WriteFailure> {
+    let PreparedWrite { hub, resource, key, options, .. } = write;
     let release = is_last_release(resource, before, &after) && !options.dry_run;
     let is_changed = after != *before;
     let writes = is_changed && !release && !options.dry_run;
-    let draft = if writes { Some(write.draft(&after, Change::Modified)?) } else { None };
+    let draft = if writes { Some(write.draft(&after, WriteKind::Modified)?) } else { None };
     let mut state = hub.storage.lock();
     state.check_current(resource)?;
     if !state.object(resource, key).is_some_and(|current| Arc::ptr_eq(&current, stored)) {
@@ -145,13 +146,13 @@ fn replace(
         let revision = hub.storage.remove(&mut state, resource, key);
         after["metadata"]["resourceVersion"] = revision.to_string().into();
         after_removal(hub, &mut state, resource, key);
-        Outcome::Shown { object: after, created: false }
+        WriteOutcome::Shown { object: after, created: false }
     } else if let Some(draft) = draft {
-        Outcome::Stored { object: hub.storage.commit(&mut state, resource, draft), created: false }
+        WriteOutcome::Stored { object: hub.storage.commit(&mut state, resource, draft), created: false }
     } else if is_changed {
-        return Ok(Some(Outcome::Shown { object: after, created: false }));
+        return Ok(Some(WriteOutcome::Shown { object: after, created: false }));
     } else {
-        return Ok(Some(Outcome::Stored { object: stored.clone(), created: false }));
+        return Ok(Some(WriteOutcome::Stored { object: stored.clone(), created: false }));
     };
     follow_up(hub, &mut state, resource, key, options.trust);
     Ok(Some(outcome))
@@ -170,7 +171,7 @@ fn is_last_release(resource: &Resource, before: &Value, after: &Value) -> bool {
 /// Compares the version and uid in the update with the stored ones.
 pub(super) fn check_version(
     resource: &Resource,
-    key: &Key,
+    key: &StoreKey,
     stored: &Value,
     updated: &Value,
     options: &WriteOptions,
@@ -192,24 +193,29 @@ pub(super) fn check_version(
 }
 
 /// Compares the uid in the update with the stored one; a missing object has an empty uid.
-fn check_uid(resource: &Resource, key: &Key, stored: &str, updated: &Value) -> Result<(), Status> {
+fn check_uid(resource: &Resource, key: &StoreKey, stored: &str, updated: &Value) -> Result<(), Status> {
     check_condition(resource, key, "UID", metadata_text(updated, "uid"), stored)
 }
 
 /// Refuses a write unless the stored object has the uid and version that the preconditions name.
-pub(crate) fn check_conditions(resource: &Resource, key: &Key, stored: &Value, named: &Value) -> Result<(), Status> {
+pub(crate) fn check_conditions(
+    resource: &Resource,
+    key: &StoreKey,
+    stored: &Value,
+    named: &Value,
+) -> Result<(), Status> {
     for (what, member) in [("UID", "uid"), ("ResourceVersion", "resourceVersion")] {
         check_condition(resource, key, what, metadata_text(named, member), metadata_text(stored, member))?;
     }
     Ok(())
 }
 
-fn check_condition(resource: &Resource, key: &Key, what: &str, named: &str, stored: &str) -> Result<(), Status> {
+fn check_condition(resource: &Resource, key: &StoreKey, what: &str, named: &str, stored: &str) -> Result<(), Status> {
     if named.is_empty() || named == stored {
         return Ok(());
     }
     let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+        "StorageError: invalid object, Code: 4, StoreKey: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
          Precondition failed: {what} in precondition: {named}, {what} in object meta: {stored}",
         folder(resource),
         key.as_str()

@@ -39,6 +39,22 @@ fn made_up() -> BTreeMap<String, Value> {
     cases("fields/types.jsonl").map(|types| (types["kind"].as_str().unwrap().to_owned(), types)).collect()
 }
 
+/// Returns the cases of a file, but for those in which kube-apiserver merges the oldest of more than ten entries. Go
+/// escapes some characters of JSON in the names of fields; here they stay.
+fn comparable(file: &str) -> impl Iterator<Item = Value> {
+    let is_update = |entry: &&Value| entry["operation"] == "Update";
+    let is_full = move |case: &Value| {
+        let entries = case["result"]["metadata"]["managedFields"].as_array();
+        entries.is_some_and(|entries| entries.iter().filter(is_update).count() >= 10)
+    };
+    let unescaped = |case: Value| {
+        let escapes = [(r"\\u003c", "<"), (r"\\u003e", ">"), (r"\\u0026", "&")];
+        let text = escapes.iter().fold(case.to_string(), |text, (escaped, plain)| text.replace(escaped, plain));
+        serde_json::from_str(&text).unwrap()
+    };
+    cases(file).filter(move |case| !is_full(case)).map(unescaped)
+}
+
 /// Repeats a write to an object without a Go type.
 fn check_write(made_up: &BTreeMap<String, Value>, case: &Value) -> Result<(), String> {
     let kind = case["kind"].as_str().unwrap();
@@ -117,7 +133,7 @@ fn sort(case: &Value) -> String {
 fn updates_and_applies_match_the_go_field_manager() {
     let made_up = made_up();
     let mut agreement = Agreement::of("writes");
-    for case in cases("fields/writes.jsonl") {
+    for case in comparable("fields/writes.jsonl") {
         agreement.count(&sort(&case), check_write(&made_up, &case));
     }
     assert_eq!(agreement.conclude().len(), 12);
@@ -126,7 +142,7 @@ fn updates_and_applies_match_the_go_field_manager() {
 #[test]
 fn updates_and_applies_to_structs_match_the_go_field_manager() {
     let mut agreement = Agreement::of("writes to structs");
-    for case in cases("fields/structs.jsonl") {
+    for case in comparable("fields/structs.jsonl") {
         agreement.count(&sort(&case), check_struct(&case));
     }
     assert_eq!(agreement.conclude().len(), 8);

@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::kinds::types::{Member, Scalar, Struct, Type, named};
+use crate::kinds::types::{FieldType, ScalarType, Struct, StructMember, named};
 use crate::kinds::{form, moment};
 
 /// The bytes are not a message of this type.
@@ -17,7 +17,7 @@ const DEEPEST: usize = 100;
 
 /// One field of a message, without its number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Field<'a> {
+pub(super) enum WireField<'a> {
     Number(u64),
     Fixed(f64),
     Bytes(&'a [u8]),
@@ -49,7 +49,9 @@ fn put_fields(
         let Ok(at) = of.members.binary_search_by_key(&number, |member| member.number) else { continue };
         let member = &of.members[at];
         match (member.of.as_struct(), field) {
-            (Some(inner), Field::Bytes(bytes)) if member.name.is_empty() => put_fields(inner, bytes, levels, members)?,
+            (Some(inner), WireField::Bytes(bytes)) if member.name.is_empty() => {
+                put_fields(inner, bytes, levels, members)?
+            }
             _ => put_field(member, field, levels, members)?,
         }
     }
@@ -57,29 +59,32 @@ fn put_fields(
 }
 
 fn put_field(
-    member: &'static Member,
-    field: Field<'_>,
+    member: &'static StructMember,
+    field: WireField<'_>,
     levels: usize,
     members: &mut Map<String, Value>,
 ) -> Result<(), Broken> {
     match (&member.of, field) {
-        (Type::List { items, wrapped: false }, field) => {
+        (FieldType::List { items, wrapped: false }, field) => {
             let list = members.entry(member.name).or_insert_with(|| Value::Array(Vec::new()));
             let Value::Array(list) = list else { return Err(Broken) };
             match (&**items, field) {
-                (Type::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::Bool, _), Field::Bytes(mut packed)) => {
+                (
+                    FieldType::Scalar(ScalarType::Int32 | ScalarType::Int64 | ScalarType::Bool),
+                    WireField::Bytes(mut packed),
+                ) => {
                     while !packed.is_empty() {
-                        list.push(value(items, Field::Number(varint(&mut packed).ok_or(Broken)?), levels)?);
+                        list.push(value(items, WireField::Number(varint(&mut packed).ok_or(Broken)?), levels)?);
                     }
                 }
                 (items, field) => list.push(value(items, field, levels)?),
             }
         }
-        (Type::Map(values), Field::Bytes(entry)) => {
+        (FieldType::Map(values), WireField::Bytes(entry)) => {
             let (mut key, mut found) = (String::new(), None);
             for field in fields(entry) {
                 match field? {
-                    (1, Field::Bytes(text)) => key = owned(text)?,
+                    (1, WireField::Bytes(text)) => key = owned(text)?,
                     (2, field) => found = Some(value(values, field, levels)?),
                     _ => {}
                 }
@@ -95,10 +100,10 @@ fn put_field(
     Ok(())
 }
 
-fn value(of: &'static Type, field: Field<'_>, levels: usize) -> Result<Value, Broken> {
+fn value(of: &'static FieldType, field: WireField<'_>, levels: usize) -> Result<Value, Broken> {
     match (of, field) {
-        (Type::Struct(_), Field::Bytes(message)) => structure(of.as_struct().ok_or(Broken)?, message, levels),
-        (Type::List { items, .. }, Field::Bytes(message)) => {
+        (FieldType::Struct(_), WireField::Bytes(message)) => structure(of.as_struct().ok_or(Broken)?, message, levels),
+        (FieldType::List { items, .. }, WireField::Bytes(message)) => {
             let levels = levels.checked_sub(1).ok_or(Broken)?;
             let mut list = Vec::new();
             for field in fields(message) {
@@ -108,87 +113,88 @@ fn value(of: &'static Type, field: Field<'_>, levels: usize) -> Result<Value, Br
             }
             Ok(list.into())
         }
-        (Type::Scalar(scalar, _), field) => scalar_value(*scalar, field, levels),
+        (FieldType::Scalar(scalar), field) => scalar_value(*scalar, field, levels),
         _ => Err(Broken),
     }
 }
 
-fn scalar_value(scalar: Scalar, field: Field<'_>, levels: usize) -> Result<Value, Broken> {
+fn scalar_value(scalar: ScalarType, field: WireField<'_>, levels: usize) -> Result<Value, Broken> {
     match (scalar, field) {
-        (Scalar::Text, Field::Bytes(bytes)) => owned(bytes).map(Value::from),
-        (Scalar::Bool, Field::Number(number)) => Ok((number != 0).into()),
-        (Scalar::Int32, Field::Number(number)) => Ok((number as i32).into()),
-        (Scalar::Int64, Field::Number(number)) => Ok(number.cast_signed().into()),
+        (ScalarType::Text, WireField::Bytes(bytes)) => owned(bytes).map(Value::from),
+        (ScalarType::Bool, WireField::Number(number)) => Ok((number != 0).into()),
+        (ScalarType::Int32, WireField::Number(number)) => Ok((number as i32).into()),
+        (ScalarType::Int64, WireField::Number(number)) => Ok(number.cast_signed().into()),
         // A whole number is written as an integer.
-        (Scalar::Float, Field::Fixed(number)) if number.fract() == 0.0 && number.abs() < 1e15 => {
+        (ScalarType::Float, WireField::Fixed(number)) if number.fract() == 0.0 && number.abs() < 1e15 => {
             Ok((number as i64).into())
         }
-        (Scalar::Float, Field::Fixed(number)) => Ok(number.into()),
-        (Scalar::Bytes, Field::Bytes(bytes)) => Ok(BASE64_STANDARD.encode(bytes).into()),
-        (Scalar::SchemaOrArray | Scalar::SchemaOrBool | Scalar::SchemaOrStrings, Field::Bytes(message)) => {
-            schema(scalar, message, levels)
-        }
-        (Scalar::Time | Scalar::MicroTime, Field::Bytes(message)) => time(scalar, message),
-        (_, Field::Bytes(message)) => wrapped(scalar, message),
+        (ScalarType::Float, WireField::Fixed(number)) => Ok(number.into()),
+        (ScalarType::Bytes, WireField::Bytes(bytes)) => Ok(BASE64_STANDARD.encode(bytes).into()),
+        (
+            ScalarType::SchemaOrArray | ScalarType::SchemaOrBool | ScalarType::SchemaOrStrings,
+            WireField::Bytes(message),
+        ) => schema(scalar, message, levels),
+        (ScalarType::Time | ScalarType::MicroTime, WireField::Bytes(message)) => time(scalar, message),
+        (_, WireField::Bytes(message)) => wrapped(scalar, message),
         _ => Err(Broken),
     }
 }
 
-fn time(scalar: Scalar, message: &[u8]) -> Result<Value, Broken> {
+fn time(scalar: ScalarType, message: &[u8]) -> Result<Value, Broken> {
     if message.is_empty() {
         return Ok(Value::Null);
     }
     let (mut seconds, mut nanoseconds) = (0, 0);
     for field in fields(message) {
         match field? {
-            (1, Field::Number(number)) => seconds = number.cast_signed(),
-            (2, Field::Number(number)) => nanoseconds = number as i32,
+            (1, WireField::Number(number)) => seconds = number.cast_signed(),
+            (2, WireField::Number(number)) => nanoseconds = number as i32,
             _ => {}
         }
     }
-    if scalar == Scalar::Time {
+    if scalar == ScalarType::Time {
         nanoseconds = 0;
     }
     let at = Timestamp::new(seconds, nanoseconds).map_err(|_| Broken)?;
-    Ok(if scalar == Scalar::Time { at.to_string() } else { moment::micro_text(at) }.into())
+    Ok(if scalar == ScalarType::Time { at.to_string() } else { moment::micro_text(at) }.into())
 }
 
 /// Decodes a scalar that is a message with one or a few plain fields.
-fn wrapped(scalar: Scalar, message: &[u8]) -> Result<Value, Broken> {
+fn wrapped(scalar: ScalarType, message: &[u8]) -> Result<Value, Broken> {
     let (mut number, mut second, mut text) = (0, 0, None);
     for field in fields(message) {
         match field? {
-            (1, Field::Number(found)) => number = found.cast_signed(),
-            (2, Field::Number(found)) => second = found as i32,
-            (1 | 3, Field::Bytes(found)) => text = Some(found),
+            (1, WireField::Number(found)) => number = found.cast_signed(),
+            (2, WireField::Number(found)) => second = found as i32,
+            (1 | 3, WireField::Bytes(found)) => text = Some(found),
             _ => {}
         }
     }
     let text = text.unwrap_or_default();
     match scalar {
-        Scalar::Duration => Ok(moment::duration_text(number).into()),
-        Scalar::Quantity => Ok(crate::kinds::quantity::canonical(&owned(text)?).ok_or(Broken)?.into()),
-        Scalar::IntOrString if number == 0 => Ok(second.into()),
-        Scalar::IntOrString => owned(text).map(Value::from),
+        ScalarType::Duration => Ok(moment::duration_text(number).into()),
+        ScalarType::Quantity => Ok(crate::kinds::quantity::canonical(&owned(text)?).ok_or(Broken)?.into()),
+        ScalarType::IntOrString if number == 0 => Ok(second.into()),
+        ScalarType::IntOrString => owned(text).map(Value::from),
         _ if text.is_empty() => Ok(Value::Null),
         _ => serde_json::from_slice(text).map_err(|_| Broken),
     }
 }
 
-fn schema(scalar: Scalar, message: &[u8], levels: usize) -> Result<Value, Broken> {
+fn schema(scalar: ScalarType, message: &[u8], levels: usize) -> Result<Value, Broken> {
     let props = named("apiextensions/v1.JSONSchemaProps").ok_or(Broken)?;
     let (mut allows, mut found, mut list) = (false, None, None::<Vec<Value>>);
     for field in fields(message) {
         match (scalar, field?) {
-            (Scalar::SchemaOrBool, (1, Field::Number(number))) => allows = number != 0,
-            (Scalar::SchemaOrBool, (2, Field::Bytes(message)))
-            | (Scalar::SchemaOrArray | Scalar::SchemaOrStrings, (1, Field::Bytes(message))) => {
+            (ScalarType::SchemaOrBool, (1, WireField::Number(number))) => allows = number != 0,
+            (ScalarType::SchemaOrBool, (2, WireField::Bytes(message)))
+            | (ScalarType::SchemaOrArray | ScalarType::SchemaOrStrings, (1, WireField::Bytes(message))) => {
                 found = Some(structure(props, message, levels)?);
             }
-            (Scalar::SchemaOrArray, (2, Field::Bytes(message))) => {
+            (ScalarType::SchemaOrArray, (2, WireField::Bytes(message))) => {
                 list.get_or_insert_default().push(structure(props, message, levels)?);
             }
-            (Scalar::SchemaOrStrings, (2, Field::Bytes(text))) => {
+            (ScalarType::SchemaOrStrings, (2, WireField::Bytes(text))) => {
                 list.get_or_insert_default().push(owned(text)?.into())
             }
             _ => {}
@@ -197,7 +203,7 @@ fn schema(scalar: Scalar, message: &[u8], levels: usize) -> Result<Value, Broken
     Ok(match (found, list) {
         (Some(schema), _) => schema,
         (None, Some(list)) => list.into(),
-        (None, None) if scalar == Scalar::SchemaOrBool => allows.into(),
+        (None, None) if scalar == ScalarType::SchemaOrBool => allows.into(),
         (None, None) => Value::Null,
     })
 }
@@ -207,7 +213,7 @@ fn owned(bytes: &[u8]) -> Result<String, Broken> {
 }
 
 /// Returns the fields of a message in order, up to the first invalid one.
-pub(super) fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u32, Field<'_>), Broken>> {
+pub(super) fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u32, WireField<'_>), Broken>> {
     let mut rest = Some(message);
     std::iter::from_fn(move || {
         let mut left = rest.filter(|left| !left.is_empty())?;
@@ -217,17 +223,17 @@ pub(super) fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u32, Field<
     })
 }
 
-fn field<'a>(rest: &mut &'a [u8]) -> Option<(u32, Field<'a>)> {
+fn field<'a>(rest: &mut &'a [u8]) -> Option<(u32, WireField<'a>)> {
     let tag = varint(rest)?;
     let number = u32::try_from(tag >> 3).ok().filter(|number| *number > 0)?;
     let field = match tag & 7 {
-        0 => Field::Number(varint(rest)?),
-        1 => Field::Fixed(f64::from_le_bytes(take(rest, 8)?.try_into().ok()?)),
+        0 => WireField::Number(varint(rest)?),
+        1 => WireField::Fixed(f64::from_le_bytes(take(rest, 8)?.try_into().ok()?)),
         2 => {
             let length = usize::try_from(varint(rest)?).ok()?;
-            Field::Bytes(take(rest, length)?)
+            WireField::Bytes(take(rest, length)?)
         }
-        5 => take(rest, 4).map(|_| Field::Short)?,
+        5 => take(rest, 4).map(|_| WireField::Short)?,
         _ => return None,
     };
     Some((number, field))

@@ -10,16 +10,16 @@ fn config_maps() -> Arc<Resource> {
 
 /// Performs creates, updates and deletes in turn, one revision each, starting after revision 100.
 fn write(collection: &mut Collection, revision: u64, name: &str, present: bool, limits: HistoryLimits) {
-    let key = Key::new(Some("default"), name);
+    let key = StoreKey::new(Some("default"), name);
     let before = collection.objects().get(&key).cloned();
     let object = json!({"metadata": {"name": name, "namespace": "default"}, "data": {"at": revision.to_string()}});
     let after = present.then(|| {
         Arc::new(
-            Draft::encode(&config_maps(), key.clone(), &object, Change::Modified, revision)
-                .at(revision, Change::Modified),
+            Draft::encode(&config_maps(), key.clone(), &object, WriteKind::Modified, revision)
+                .at(revision, WriteKind::Modified),
         )
     });
-    collection.record(&key, Event::new(revision, Instant::now(), before, after), limits);
+    collection.record(&key, StoredEvent::new(revision, Instant::now(), before, after), limits);
 }
 
 fn names(objects: &Objects) -> Vec<(String, u64)> {

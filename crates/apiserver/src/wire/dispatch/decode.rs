@@ -5,18 +5,18 @@ use serde_json::Value;
 
 use crate::api::write::{DeleteOptions, WriteOptions};
 use crate::kinds::types::{self, Struct};
-use crate::message::document::{self, Document};
+use crate::message::document::{self, BodyDocument};
 use crate::message::protobuf::{self, PROTOBUF};
 use crate::message::reply::{JSON, YAML};
 use crate::status::Status;
 use crate::wire::call::Call;
 
 /// Returns the object in the body. A protobuf body is decoded as this type.
-pub(super) fn decode(call: &Call, of: Option<&'static Struct>) -> Result<Document, Status> {
+pub(super) fn decode(call: &Call, of: Option<&'static Struct>) -> Result<BodyDocument, Status> {
     match (media_type(call), of) {
         ("" | JSON, _) => from_json(&call.body),
         (YAML, _) => from_yaml(&call.body),
-        (PROTOBUF, Some(of)) => from_protobuf(&call.body, of).map(Document::from),
+        (PROTOBUF, Some(of)) => from_protobuf(&call.body, of).map(BodyDocument::from),
         ("application/cbor", _) => Err(unsupported("this server does not understand CBOR")),
         (_, of) => {
             let more = if of.is_some() { ", application/vnd.kubernetes.protobuf" } else { "" };
@@ -49,12 +49,12 @@ pub(super) fn media_type(call: &Call) -> &str {
     call.header(header::CONTENT_TYPE).split(';').next().unwrap_or_default().trim()
 }
 
-fn from_json(body: &[u8]) -> Result<Document, Status> {
+fn from_json(body: &[u8]) -> Result<BodyDocument, Status> {
     document::read(body)
         .map_err(|error| Status::bad_request(format!("couldn't get version/kind; json parse error: {error}")))
 }
 
-fn from_yaml(body: &[u8]) -> Result<Document, Status> {
+fn from_yaml(body: &[u8]) -> Result<BodyDocument, Status> {
     document::read_yaml(body).map_err(|error| Status::bad_request(format!("error converting YAML to JSON: {error}")))
 }
 

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::decode::{decode, delete_options, media_type, write_options};
 use super::selector;
-use crate::api::list::{ListOptions, page};
+use crate::api::list::{ListQuery, page};
 use crate::api::write::{
-    self, DeleteOptions, Outcome, Patch, Received, ScaleChange, Subresource, WriteFailure, WriteOptions, receive,
+    self, DeleteOptions, Patch, Received, ScaleChange, Subresource, WriteFailure, WriteOptions, WriteOutcome, receive,
 };
 use crate::api::{action, review};
 use crate::hub::Hub;
@@ -17,13 +17,13 @@ use crate::message::verb::Verb;
 use crate::status::Status;
 use crate::storage::object::Form;
 use crate::wire::call::Call;
-use crate::wire::route::Target;
+use crate::wire::route::RequestTarget;
 
 /// Answers a write.
 pub(super) fn mutate(
     hub: &Hub,
     call: &Call,
-    target: &Target,
+    target: &RequestTarget,
     verb: Verb,
     form: Form,
 ) -> Result<Response<Body>, WriteFailure> {
@@ -70,7 +70,7 @@ pub(super) fn mutate(
 }
 
 /// Answers a create that stores no object; `None` for any other create.
-fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>, WriteFailure> {
+fn act(hub: &Hub, call: &Call, target: &RequestTarget) -> Result<Option<Response<Body>>, WriteFailure> {
     let resource = &target.resource;
     let options = write_options(call, "CreateOptions")?;
     if resource.rules.review {
@@ -92,7 +92,7 @@ fn act(hub: &Hub, call: &Call, target: &Target) -> Result<Option<Response<Body>>
 }
 
 /// Returns the subresource in the path.
-fn part(target: &Target) -> Subresource {
+fn part(target: &RequestTarget) -> Subresource {
     match target.subresource.as_deref() {
         Some("status") => Subresource::Status,
         Some("finalize") => Subresource::Finalize,
@@ -102,7 +102,7 @@ fn part(target: &Target) -> Subresource {
     }
 }
 
-fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Response<Body>, WriteFailure> {
+fn rescale(hub: &Hub, call: &Call, target: &RequestTarget, verb: Verb) -> Result<Response<Body>, WriteFailure> {
     let (change, kind) = match verb {
         Verb::Update => (ScaleChange::Replace(decode(call, types::named("autoscaling/v1.Scale"))?), "UpdateOptions"),
         Verb::Patch => {
@@ -119,17 +119,17 @@ fn rescale(hub: &Hub, call: &Call, target: &Target, verb: Verb) -> Result<Respon
 }
 
 /// Deletes the objects that a list with the same selectors would return, one by one, and returns them.
-fn delete_all(hub: &Hub, call: &Call, target: &Target) -> Result<Response<Body>, WriteFailure> {
+fn delete_all(hub: &Hub, call: &Call, target: &RequestTarget) -> Result<Response<Body>, WriteFailure> {
     let resource = &target.resource;
     let options = DeleteOptions { collection: true, ..delete_options(call)? };
-    let limit = ListOptions::parse(&call.query)?.limit;
+    let limit = ListQuery::parse(&call.query)?.limit;
     let selector = selector(call, target)?;
     let objects = hub.storage.lock().collection(resource).objects().clone();
     let chosen = page(&objects, &selector, None, Some(limit).filter(|limit| *limit > 0));
     let mut items: Vec<Value> = Vec::new();
     for object in &chosen.items {
         match write::delete(hub, resource, &object.key, &options) {
-            Ok(Outcome::Done(_)) => items.push(object.value_as(resource)),
+            Ok(WriteOutcome::Done(_)) => items.push(object.value_as(resource)),
             Ok(outcome) => items.push(outcome.value(resource)),
             // Another client has deleted it meanwhile.
             Err(WriteFailure::NotFound(_)) => {}

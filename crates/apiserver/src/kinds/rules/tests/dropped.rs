@@ -34,23 +34,38 @@ const POD: [&str; 21] = [
     "spec.podPreemptionPolicy",
 ];
 
+/// Members that only kube-apiserver sets or changes, wherever they are: this server has no such rule.
+const MEMBERS: [&str; 12] = [
+    "imagePullPolicy",
+    "pullPolicy",
+    "terminationGracePeriodSeconds",
+    "podCIDR",
+    "podCIDRs",
+    "dataSource",
+    "dataSourceRef",
+    "lastPhaseTransitionTime",
+    "deprecatedTopology",
+    "internalTrafficPolicy",
+    "deprecated.daemonset.template.generation",
+    "rollingUpdate",
+];
+
 /// Paths from the root of an object.
 const ROOT: [&str; 4] =
     ["spec.scheduling", "spec.jobTemplate.spec.scheduling", "spec.preferredHolder", "spec.strategy"];
 
-/// Paths from the root of devices and their claims.
-const DEVICES: [&str; 4] = [
-    "spec.devices.requests.exactly,firstAvailable.derivedAttributes",
-    "spec.spec.devices.requests.exactly,firstAvailable.derivedAttributes",
-    "spec.partitionTypeAttribute",
-    "spec.skipNodeOperations",
-];
-
 /// Removes the members that are not compared.
 pub(super) fn forget_dropped(id: &str, object: &mut Value) {
+    remove_everywhere(object);
+    match id {
+        "serviceaccounts" => remove(object, "secrets"),
+        "limitranges" => remove(object, "spec.limits"),
+        "apiservices.apiregistration.k8s.io" => remove(object, "status"),
+        "csidrivers.storage.k8s.io" => remove(object, "metadata.generation"),
+        _ => {}
+    }
     let prefixes = match id {
         "pods" | "nodes" | "persistentvolumeclaims" | "csinodes.storage.k8s.io" => &["."][..],
-        "podtemplates" => &["template."],
         "cronjobs.batch" => &["spec.jobTemplate.spec.template."],
         _ => &["spec.template."],
     };
@@ -64,11 +79,22 @@ pub(super) fn forget_dropped(id: &str, object: &mut Value) {
             metadata.remove("annotations");
         }
     }
-    if id.ends_with("resource.k8s.io") {
-        DEVICES.iter().for_each(|path| remove(object, path));
-    }
     if matches!(id, "jobs.batch" | "cronjobs.batch" | "leases.coordination.k8s.io") {
         ROOT.iter().for_each(|path| remove(object, path));
+    }
+}
+
+fn remove_everywhere(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(remove_everywhere),
+        Value::Object(members) => {
+            members.retain(|name, _| !MEMBERS.contains(&name.as_str()));
+            members.values_mut().for_each(remove_everywhere);
+            if members.get("annotations").is_some_and(|annotations| *annotations == serde_json::json!({})) {
+                members.remove("annotations");
+            }
+        }
+        _ => {}
     }
 }
 

@@ -1,14 +1,14 @@
 //! Values of the wrong type are answered without a panic.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use super::{NOW, text, type_of};
-use crate::kinds::defaulting;
-use crate::kinds::rules::defaults::default_of;
-use crate::kinds::rules::immutable::{validate_create, validate_update};
-use crate::kinds::rules::strategy::{self, service};
-use crate::kinds::types;
-use crate::truth::cases;
+use super::{cases_of, type_of};
+use crate::kinds::rules::defaults::fill_defaults;
+use crate::kinds::rules::service::{ServicePool, allocate};
+use crate::kinds::rules::strategy;
+use crate::kinds::rules::validation::{validate_create, validate_subresource_update, validate_update};
 
 /// Puts a random value into a random place.
 fn spoil(value: &mut Value, random: &mut u64) {
@@ -40,50 +40,32 @@ fn odd(choice: usize) -> Value {
     }
 }
 
-/// A pool that has no addresses, and always the same port.
-struct Odd;
-
-impl service::Pool for Odd {
-    fn next_address(&mut self) -> Option<String> {
-        None
-    }
-    fn take_address(&mut self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-    fn next_port(&mut self) -> Option<u16> {
-        Some(30000)
-    }
-    fn take_port(&mut self, _: i64) -> Result<(), String> {
-        Err("no".into())
-    }
-}
-
 #[test]
 fn values_of_wrong_types_do_not_panic() {
-    let defaults: Vec<_> = types::all().filter_map(|of| default_of(of.name)).collect();
     let mut random = 1;
-    for case in cases("rules/strategies.jsonl") {
-        let id = text(&case, "id");
+    for (case, resource) in cases_of("rules/strategies.jsonl") {
         let (mut new, mut old) = (case["new"].clone(), case.get("old").unwrap_or(&case["after"]).clone());
         for round in 0..8 {
             spoil(&mut new, &mut random);
             spoil(&mut old, &mut random);
             for prepare in [strategy::prepare_update, strategy::prepare_status_update] {
                 let mut new = new.clone();
-                prepare(id, &old, &mut new, NOW);
-                validate_update(id, &old, &new);
+                prepare(&resource, &old, &mut new);
+                validate_update(&resource.id, &old, &new);
             }
             let mut made = new.clone();
-            strategy::prepare_create(id, &mut made, NOW);
-            validate_create(id, &made);
+            strategy::prepare_create(&resource, &mut made);
+            validate_create(&resource.id, &made);
             strategy::prepare_finalize(&old, &mut new.clone());
-            _ = service::allocate_create(&mut new.clone(), &mut Odd);
-            _ = service::allocate_update(&old, &mut new.clone(), &mut Odd);
-            service::held(&new);
-            if let Value::Object(members) = &mut new.clone() {
-                defaults[(random >> 33) as usize % defaults.len()](members);
+            strategy::prepare_approval(&old, &mut new.clone(), "");
+            strategy::prepare_ephemeral_containers(&old, &mut new.clone());
+            for part in ["approval", "ephemeralcontainers"] {
+                validate_subresource_update(&resource.id, part, &old, &new);
             }
-            defaulting::fill(type_of(&case), &mut if round % 2 == 0 { new.clone() } else { old.clone() });
+            let pool = || ServicePool { addresses: BTreeSet::new(), ports: BTreeSet::new(), draw: &|_| 0 };
+            _ = allocate(None, &mut new.clone(), &mut pool());
+            _ = allocate(Some(&old), &mut new.clone(), &mut pool());
+            fill_defaults(type_of(&case), &mut if round % 2 == 0 { new.clone() } else { old.clone() });
         }
     }
 }
