@@ -89,9 +89,9 @@ fn relist(repetitions: usize, receiver: Receiver) {
         let informer = SharedInformer::<Kept>::builder(source).options(InformerOptions::new().seed(1)).build();
         let handle = match receiver {
             Receiver::None => None,
-            Receiver::Single => Some(informer.on_event(|event| _ = black_box(event.key_ref()))),
+            Receiver::Single => Some(informer.on_event(|event| _ = black_box(event.object()))),
             Receiver::Batch => Some(informer.register().on_batch(|events, _| {
-                events.iter().for_each(|event| _ = black_box(event.key_ref()));
+                events.iter().for_each(|event| _ = black_box(event.object()));
             })),
         };
         informer.start().unwrap();

@@ -305,13 +305,7 @@ impl Deliveries<'_> {
             parcels.push(Parcel::Events(events, reason));
         }
         self.listener.status.set_in_hand(parcels.iter().map(Parcel::len).sum());
-        let mut batch = Vec::new();
-        for event in parcels.iter().flat_map(Parcel::events) {
-            batch.push(event);
-            if batch.len().is_multiple_of(WITHOUT_YIELD) {
-                tokio::task::yield_now().await;
-            }
-        }
+        let batch = events_of(&parcels).await;
         self.now = Instant::now();
         if !mailbox.is_discarded() {
             let outcome = call_batch_caught(turn, batch, reason);
@@ -366,6 +360,29 @@ impl Deliveries<'_> {
             }
         }
     }
+}
+
+/// Returns the events of some parcels, and lets other tasks run in between.
+async fn events_of(parcels: &[Parcel]) -> Vec<Event<dyn Object>> {
+    let mut events = Vec::with_capacity(parcels.iter().map(Parcel::len).sum());
+    for parcel in parcels {
+        if let Parcel::Events(more, _) = parcel {
+            for piece in more.chunks(WITHOUT_YIELD) {
+                events.extend_from_slice(piece);
+                if piece.len() == WITHOUT_YIELD {
+                    tokio::task::yield_now().await;
+                }
+            }
+            continue;
+        }
+        for event in parcel.events() {
+            events.push(event);
+            if events.len().is_multiple_of(WITHOUT_YIELD) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    events
 }
 
 /// Waits for the turn of a handler that shares its state. The applier does not wait meanwhile. Returns `None` if the
