@@ -230,14 +230,15 @@ fn refreshed(hub: &Hub, state: &mut Locked<'_>, name: &str) -> bool {
     accept(hub, state, &mut object);
     let names = object["status"]["acceptedNames"].clone();
     let is_renamed = names != before["status"]["acceptedNames"];
+    let is_changed = object["status"] != before["status"];
+    let draft = Locked::unlocked(state, || if is_changed { draft_of(hub, &stored, &object) } else { None });
     let mut opened = None;
     if is_renamed || object["metadata"]["generation"].as_i64() != Some(served.rules.definition) {
         let resources = resources_of(hub, state, &object);
         let objects = resources.first().map(|resource| state::recoded(state, &served, resource));
         opened = objects.map(|objects| (resources, objects));
     }
-    let is_changed = object["status"] != before["status"];
-    let draft = Locked::unlocked(state, || if is_changed { draft_of(hub, &stored, &object) } else { None });
+    // From here on the state stays locked: a write in between would be missing from the recoded objects.
     let is_served = state.catalog.of_definition(name).is_some_and(|now| Arc::ptr_eq(now, &served));
     let Some(definitions) = current(state, &stored).filter(|_| is_served) else { return false };
     if names::settle(state, &before).accepted != names {
