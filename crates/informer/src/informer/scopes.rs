@@ -116,6 +116,7 @@ impl Scopes {
     }
 
     /// Returns true if the program has changed the namespaces.
+    #[cfg(feature = "kube")]
     pub(super) fn have_changed(&self) -> bool {
         *self.changes.borrow() > 0
     }
