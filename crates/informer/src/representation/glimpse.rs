@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 use crate::object::{KeyRef, ObjectKey};
 
@@ -129,7 +130,8 @@ fields_of!(Metadata, GlimpseMetadata, |metadata, map| {
     "name" => metadata.name = map.next_value::<GlimpseText>()?.0,
     "resourceVersion" => metadata.resource_version = map.next_value::<GlimpseText>()?.0,
     "uid" => metadata.uid = map.next_value::<GlimpseText>()?.0,
-    "generation" => metadata.generation = map.next_value::<serde_json::Value>()?.as_i64(),
+    // Not parsed as a number first: one out of range would end the reading of the whole object.
+    "generation" => metadata.generation = map.next_value::<Box<RawValue>>()?.get().parse().ok(),
     "ownerReferences" => {
         metadata.has_owners = true;
         metadata.owners = owner_uids(&map.next_value()?);
