@@ -161,8 +161,19 @@ fn steps() -> Vec<Step> {
     ]
 }
 
-/// Runs a command in the namespace of the test.
+/// Runs a command in the namespace of the test, again while a new CRD has no conditions: a server writes them after it
+/// has answered, and `kubectl wait` fails on an object without any.
 async fn run(kubectl: &Path, home: &Path, config: &Path, step: &Step) -> String {
+    for _ in 0..100 {
+        let output = run_once(kubectl, home, config, step).await;
+        if !output.contains(".status.conditions accessor error") {
+            return output;
+        }
+    }
+    run_once(kubectl, home, config, step).await
+}
+
+async fn run_once(kubectl: &Path, home: &Path, config: &Path, step: &Step) -> String {
     let words = step.0.split(' ').map(|word| word.trim_matches('\'').replace('_', " "));
     let mut command = Command::new(kubectl);
     command.args(words).arg("--namespace=shop").arg("--kubeconfig").arg(config);
