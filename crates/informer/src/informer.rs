@@ -154,7 +154,8 @@ impl<T: Object> SharedInformer<T> {
     }
 
     /// Configures an informer of some namespaces. The function makes the source of a namespace; it is called again for
-    /// each namespace that [`set_namespaces`](Self::set_namespaces) adds.
+    /// each namespace that [`set_namespaces`](Self::set_namespaces) adds. For the labels of metrics, set
+    /// [`InformerBuilder::resource`].
     ///
     /// # Errors
     ///

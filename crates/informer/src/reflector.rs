@@ -567,11 +567,15 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
         Ok(OpenWatch::new(events, opened, agreed, unordered, self.progress_deadline))
     }
 
-    /// Reports an error to the sink. A missing resource is reported once.
+    /// Reports an error to the sink, unless it may mean that an optional resource is absent: that is checked first.
     fn report(&mut self, error: &ReflectorError) {
-        if self.may_be_absent(error) {
-            return;
+        if !self.may_be_absent(error) {
+            self.report_at_once(error);
         }
+    }
+
+    /// Reports an error to the sink. A missing resource is reported once.
+    fn report_at_once(&mut self, error: &ReflectorError) {
         let missing = error.is_missing_resource();
         let parked = std::mem::replace(&mut self.parked, missing);
         if !(missing && parked) {

@@ -89,6 +89,8 @@ impl<T: Object> Controller<T> {
             predicates: self.predicates.clone().into(),
             debounce: self.debounce,
         };
+        // Before the first key is added, so that no later change is missed.
+        let namespace_changes = self.namespace_changes();
         let handlers: Vec<HandlerGuard> = self.sources.iter().map(|attach| attach(target.clone())).collect();
         let shared = Arc::new(Workers {
             name: self.name.clone(),
@@ -121,7 +123,7 @@ impl<T: Object> Controller<T> {
             () = term.lost() => Err(self.leadership_lost()),
             () = term.ending() => Ok(()),
             lost = self.cache_lost() => Err(lost),
-            () = self.look_after(&handlers, &queue) => Ok(()),
+            () = self.look_after(&handlers, &queue, namespace_changes) => Ok(()),
             // Workers end by themselves only if the term is over, or if a part that the program supplied panics.
             ended = workers.join_next() => Err(self.panicked(ended).unwrap_or_else(|| self.leadership_lost())),
             // This task ends only if a part that the program supplied panics.
@@ -155,11 +157,9 @@ impl<T: Object> Controller<T> {
     /// Updates the gauges that grow with time alone, so that they show a stuck worker. Reconciles everything if a
     /// mapping panicked, or was so slow that it did not receive every change, or if an informer follows other namespaces:
     /// no event says that an object was deleted while its namespace was not followed. Runs for ever.
-    async fn look_after(&self, handlers: &[HandlerGuard], queue: &WorkQueue<ObjectKey>) {
+    async fn look_after(&self, handlers: &[HandlerGuard], queue: &WorkQueue<ObjectKey>, mut known_changes: u64) {
         let (mut known_folds, mut known_panics) = (0, self.board.mapping_panics());
         let mut last: Option<Instant> = None;
-        let namespace_changes = || self.caches.iter().map(|cache| (cache.namespace_changes)()).sum::<u64>();
-        let mut known_changes = namespace_changes();
         loop {
             tokio::time::sleep(LOOK).await;
             queue.status();
@@ -173,12 +173,17 @@ impl<T: Object> Controller<T> {
                 );
                 self.handle().reconcile_all();
             }
-            let changes = namespace_changes();
+            let changes = self.namespace_changes();
             if std::mem::replace(&mut known_changes, changes) < changes {
                 info!(controller = &*self.name, "an informer follows other namespaces; everything is reconciled");
                 self.handle().reconcile_all();
             }
         }
+    }
+
+    /// Returns how many changes of their namespaces the caches have completed.
+    fn namespace_changes(&self) -> u64 {
+        self.caches.iter().map(|cache| (cache.namespace_changes)()).sum()
     }
 
     /// Waits until one of the informers has stopped.

@@ -28,8 +28,9 @@ use crate::term::Term;
 /// no event.
 const UNDECODABLE: Duration = Duration::from_secs(30);
 
-/// How long a key waits until the caches hold its namespace, which was added while the controller runs.
-const NAMESPACE_PENDING: Duration = Duration::from_secs(1);
+/// How long a key waits at most until the caches are checked again for its namespace. Everything is reconciled when they
+/// have changed, so only a key whose object is deleted meanwhile waits that long.
+const NAMESPACE_PENDING: Duration = Duration::from_secs(30);
 
 /// The reconcile function, without its types.
 pub(super) type Reconcile<T> = Box<dyn Fn(Request<T>) -> BoxFuture<'static, Result<Action, BoxError>> + Send + Sync>;
@@ -90,7 +91,11 @@ impl<T: Object> Workers<T> {
     fn in_scope(&self, item: Item<ObjectKey>) -> Option<(Item<ObjectKey>, Vec<NamespaceGuard>)> {
         match hold(&self.scopes, &item) {
             KeyScope::Held(guards) => return Some((item, guards)),
-            KeyScope::Pending => item.retry_after(NAMESPACE_PENDING),
+            KeyScope::Pending => {
+                debug!(controller = &*self.name, key = %*item, "key waits: a cache does not hold its namespace");
+                let delay = item.retry_delay().min(NAMESPACE_PENDING);
+                item.retry_after(delay);
+            }
             KeyScope::OutOfScope => {
                 debug!(controller = &*self.name, key = %*item, "key dropped: its namespace is not followed");
                 self.failures.lock().remove(&*item);

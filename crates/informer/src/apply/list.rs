@@ -70,6 +70,9 @@ pub(super) async fn prepare_leaving(
     left: &HashSet<Arc<str>>,
 ) -> Vec<Event<dyn Object>> {
     let (mut events, mut pieces) = (Vec::new(), Pieces::default());
+    if left.is_empty() {
+        return events; // Namespaces were only added.
+    }
     for object in store.objects() {
         if object.id().key.namespace().is_some_and(|namespace| left.contains(namespace)) {
             events.push(Event::Deleted(Deleted::OutOfScope(object.clone())));

@@ -45,7 +45,7 @@ impl<T: Object + ?Sized, S: Sink<T>> Reflector<T, S> {
     }
 
     async fn fail(&mut self, error: ReflectorError) {
-        self.sink.failed(&error);
+        self.report_at_once(&error);
         self.wait(&error).await;
     }
 
